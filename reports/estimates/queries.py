@@ -116,6 +116,12 @@ class WindowReport:
         """Visitors of the population for a share of 1; None where they are suppressed."""
         return None if self.n_visitors is None else _scale(self.study, self.n_visitors)
 
+    @property
+    def is_stream(self) -> bool:
+        """Return whether people answer on one day in each window, with new noise."""
+        spec = PlanSpec.from_json(self.plan.spec)
+        return spec.is_stream(spec.index(self.indicator.slug))
+
 
 def surely_present(report: WindowReport) -> list[Estimate] | None:
     """Categories that someone is in, the largest first; wrong for one or more of them in 5% of reports.

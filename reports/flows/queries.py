@@ -7,7 +7,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp import PlanSpec
 from ldp.estimation.joint.crosstab import Reports, Shares, shares_of
 from ldp.estimation.joint.flows import sums_of_sets, sums_of_values
 from ldp.estimation.joint.moves import MoveDay, balanced_moves, move_day, moves_of_sets, moves_of_values
@@ -73,12 +72,6 @@ class Flows:
     def of_days(self) -> bool:
         """Return whether people are counted once on each of several days."""
         return self.pair.is_daily and self.window.days > 1
-
-    @property
-    def is_stream(self) -> bool:
-        """Return whether each answer has new noise."""
-        spec = PlanSpec.from_json(self.reports[0].plan.spec)
-        return spec.is_stream(spec.index(self.pair.indicator.slug))
 
     @property
     def listed(self) -> list[Flow]:

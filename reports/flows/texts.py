@@ -71,7 +71,7 @@ def error_words(flows: Flows) -> str:
             "fact that only some visitors were asked. For totals, the interval uses the exact variance "
             "of the sum."
         )
-    if flows.is_stream:
+    if flows.reports[0].is_stream:
         return gettext(
             "The 95% interval is shown below each figure. It is the sum of the intervals for the "
             "individual days. Each answer has new noise, but the same people may answer on several days, "

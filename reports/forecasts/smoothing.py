@@ -75,10 +75,8 @@ class VisitorDays:
         return formats.number_range(self.low, self.high)
 
 
-def is_stream(report: WindowReport) -> bool:
-    """Return whether people answer an indicator on one day in each window, with new noise."""
-    spec = PlanSpec.from_json(report.plan.spec)
-    return spec.is_stream(spec.index(report.indicator.slug))
+def _are_days_of_a_stream(reports: Sequence[WindowReport]) -> bool:
+    return bool(reports) and reports[-1].window.days == 1 and reports[0].is_stream
 
 
 def smoothed_categories(reports: Sequence[WindowReport]) -> list[SmoothedCategory]:
@@ -87,7 +85,7 @@ def smoothed_categories(reports: Sequence[WindowReport]) -> list[SmoothedCategor
     reports : of single days, in their order. Categories that are hidden on a day are left out: the other days
         would reveal them.
     """
-    if not reports or reports[-1].window.days > 1 or not is_stream(reports[0]):
+    if not _are_days_of_a_stream(reports):
         return []
     codes = _shown_codes(reports)
     values = np.array([[_known(report, code)[0] for code in codes] for report in reports], np.float64)
@@ -150,7 +148,7 @@ def visitor_days_of(reports: Sequence[WindowReport]) -> tuple[int, list[VisitorD
 
     Nothing where a category is hidden on a day.
     """
-    if not reports or reports[-1].window.days > 1 or not is_stream(reports[0]):
+    if not _are_days_of_a_stream(reports):
         return 0, []
     known = [each for each in reports if each.n_reports and each.status != Status.OUTAGE]
     if not known or any(each.is_hidden for report in known for each in report.estimates):
