@@ -1,8 +1,20 @@
 """Errors that reach a person: each text says what is wrong, where, and what to do. Never a row's content."""
 
+from django.utils.translation import gettext_noop as _
+
+from reports.base.reasons import Reason, Value
+
 
 class MobilityError(Exception):
-    """Base of everything the operator zone refuses."""
+    """Base of everything the operator zone refuses; `text` and `values` are those of its reason."""
+
+    def __init__(self, text: str = "", **values: Value) -> None:
+        super().__init__(Reason(text, **values))
+
+    @property
+    def reason(self) -> Reason:
+        """Return its text, which pages can word in the language of their reader."""
+        return Reason(self.args[0])
 
 
 class BatchFormatError(MobilityError):
@@ -36,8 +48,8 @@ class KeyDestroyedError(KeyMissingError):
 class KeyAwayError(KeyMissingError):
     """A key that is needed is not in the keystore that this host sees; the same work can be tried again."""
 
-    def __init__(self, missing: object) -> None:
-        super().__init__(f"{missing}; check that the right keystore is mounted")
+    def __init__(self, missing: KeyMissingError) -> None:
+        super().__init__(_("%(missing)s; check that the right keystore is mounted"), missing=missing.reason)
 
 
 class SealBrokenError(MobilityError):

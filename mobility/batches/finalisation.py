@@ -11,6 +11,7 @@ from billiard.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from django.utils import timezone
+from django.utils.translation import gettext_noop as _
 
 from mobility.base import errors, memory
 from mobility.batches import fairness, staging
@@ -19,6 +20,7 @@ from mobility.batches.publication.receipts import record_ended
 from mobility.batches.states import Event, deactivate, move, show_waiting
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultDay
+from reports.base.reasons import Reason
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +36,13 @@ PASSING_ERRORS = (
     OperationalError, InterfaceError, ConnectionError, errors.DiskFullError, errors.KeyAwayError,
     SoftTimeLimitExceeded,
 )  # fmt: skip
+_AT_WORK = {  # the states of batches, as a part of a sentence
+    Batch.State.RECEIVING: _("receiving"),
+    Batch.State.QUEUED: _("queued"),
+    Batch.State.READING: _("reading"),
+    Batch.State.MERGING: _("merging"),
+    Batch.State.PUBLISHING: _("publishing"),
+}
 
 
 @contextmanager
@@ -70,10 +79,12 @@ def failing_with_a_reason(batch: Batch) -> Iterator[None]:
     except PASSING_ERRORS as error:
         log.warning("work_interrupted batch=%s error=%s", batch.pk, type(error).__name__)
         with suppress(*PASSING_ERRORS):
-            show_waiting(batch, waits_for=str(error) if isinstance(error, errors.MobilityError) else "")
+            show_waiting(
+                batch, waits_for=error.reason if isinstance(error, errors.MobilityError) else Reason()
+            )
         raise
     except errors.MobilityError as error:
-        fail(batch, str(error))
+        fail(batch, error.reason)
     except MemoryError:
         memory.lift_limit()
         log.error("memory_exceeded batch=%s limit_mb=%s", batch.pk, memory.limit_mb())
@@ -85,50 +96,54 @@ def failing_with_a_reason(batch: Batch) -> Iterator[None]:
         # Neither the message nor the values of a traceback may be kept: they can quote a row.
         where = "".join(traceback.format_tb(error.__traceback__))
         log.error("batch_crashed batch=%s error=%s\n%s", batch.pk, type(error).__name__, where)
-        fail(batch, stopped(batch, "an unexpected error"))
+        fail(batch, stopped(batch, Reason(_("an unexpected error"))))
 
 
-def memory_problem() -> str:
+def memory_problem() -> Reason:
     """A task needs more memory than it may have."""
     limit_mb = memory.limit_mb()
     if limit_mb is None:
-        return "this machine does not have enough memory for the batch"
-    return f"the batch needs more memory than {limit_mb:,} MB (MOBILITY_TASK_MEMORY_MB)"
+        return Reason(_("this machine does not have enough memory for the batch"))
+    text = _("the batch needs more memory than %(limit)s MB (MOBILITY_TASK_MEMORY_MB)")
+    return Reason(text, limit=limit_mb)
 
 
-def time_problem(*, tries: int) -> str:
+def time_problem(*, tries: int) -> Reason:
     """Say that a task was stopped because it took too long, and that this was its last try."""
-    limit_s = settings.CELERY_TASK_SOFT_TIME_LIMIT
-    return (
-        f"the batch takes longer than {limit_s:,} s, nine tenths of MOBILITY_TASK_TIME_LIMIT_S, and "
-        f"was tried {tries} times: raise that limit first"
+    text = _(
+        "the batch takes longer than %(limit)s s, nine tenths of MOBILITY_TASK_TIME_LIMIT_S, and was tried "
+        "%(tries)s times: raise that limit first"
     )
+    return Reason(text, limit=settings.CELERY_TASK_SOFT_TIME_LIMIT, tries=tries)
 
 
-def death_problem(*, tries: int) -> str:
+def death_problem(*, tries: int) -> Reason:
     """Every try of a task has ended without an error: its worker died of an unknown cause."""
-    return (
-        f"tried {tries} times, and each time the worker stopped unexpectedly or exceeded "
+    text = _(
+        "tried %(tries)s times, and each time the worker stopped unexpectedly or exceeded "
         "MOBILITY_TASK_TIME_LIMIT_S"
     )
+    return Reason(text, tries=tries)
 
 
-def storage_problem(error: OSError) -> str:
+def storage_problem(error: OSError) -> Reason:
     """Describe what is wrong with the disk; neither a path nor a value."""
-    return os.strerror(error.errno) if error.errno else "the storage failed"
+    return Reason(os.strerror(error.errno) if error.errno else _("the storage failed"))
 
 
-def stopped(batch: Batch, problem: str, *, see_log: bool = True) -> str:
+def stopped(batch: Batch, problem: Reason, *, see_log: bool = True) -> Reason:
     """Why a batch failed that no rule refused, and what to do."""
-    where = "; see the worker log" if see_log else ""
-    text = f"stopped while {batch.state}: {problem}{where}. "
+    text = _("stopped while %(state)s: %(problem)s. %(advice)s")
+    if see_log:
+        text = _("stopped while %(state)s: %(problem)s; see the worker log. %(advice)s")
+    advice = _("Part of the change may be done. Request it again to complete it")
     if batch.validate_only or batch.state in Batch.CANCELLABLE:
-        return text + "Nothing was published. Start the batch again"
-    if batch.kind in Batch.FILES:
-        return text + (
+        advice = _("Nothing was published. Start the batch again")
+    elif batch.kind in Batch.FILES:
+        advice = _(
             "Some rows may be merged. Upload the same file again to complete the batch; no row counts twice"
         )
-    return text + "Part of the change may be done. Request it again to complete it"
+    return Reason(text, state=Reason(_AT_WORK[batch.state]), problem=problem, advice=Reason(advice))
 
 
 def done(batch: Batch) -> None:
@@ -169,7 +184,7 @@ def give_up(batch: Batch, *, by: str) -> None:
     if batch.state in Batch.FINAL:
         text = f"the batch cannot be given up, because it has already ended ({batch.state})"
         raise errors.CancelError(text)
-    reason = stopped(batch, f"given up by {by}", see_log=False)
+    reason = stopped(batch, Reason(_("given up by %(by)s"), by=by), see_log=False)
     Batch.objects.filter(pk=batch.pk, failure="").exclude(state__in=Batch.FINAL).update(failure=reason)
     batch.refresh_from_db()
     end_failed(batch, leaves_remains=True)
@@ -185,10 +200,13 @@ def cancel(batch: Batch, *, by: str) -> None:
     """
     was_long = any(fairness.is_long(batch, chunk.plan) for chunk in batch.chunks.all()[:1])
     # The state goes first: it stops the tasks that are at work.
-    if not move(batch, "cancel", failure=f"cancelled by {by}: none of its data was published or kept"):
+    reason = Reason(_("cancelled by %(by)s: none of its data was published or kept"), by=by)
+    if not move(batch, "cancel", failure=reason):
         raise errors.CancelError(
-            "the batch can no longer be cancelled: it has ended or is being merged. You can undo its "
-            "data day by day (void_day)"
+            _(
+                "the batch can no longer be cancelled: it has ended or is being merged. You can undo its "
+                "data day by day (void_day)"
+            )
         )
     log.info("batch_cancelled batch=%s", batch.pk)
     staging.destroy(batch)

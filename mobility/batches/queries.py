@@ -16,6 +16,7 @@ from mobility.vault.models.batch import Applied, Batch
 from mobility.vault.models.handover import Handover
 from mobility.vault.models.outbox import OutboxDelta, VaultPublication
 from mobility.vault.models.subscribers import VaultDay, VaultStudy
+from reports.base.reasons import Reason
 from reports.studies.names import in_language
 from reports.studies.slots import SlotClock
 
@@ -111,7 +112,7 @@ class WaitingHandover:
     """
 
     publications: int
-    problem: str
+    problem: Reason
     tried_at: datetime | None
     server: str
     every_s: int
@@ -127,7 +128,7 @@ def waiting_handover(study_id: int) -> WaitingHandover | None:
         return None
     return WaitingHandover(
         publications=waiting,
-        problem="" if tried is None else tried.problem,
+        problem=Reason() if tried is None else tried.problem,
         tried_at=None if tried is None else tried.tried_at,
         server=settings.MOBILITY_ANALYST_URL,
         every_s=settings.MOBILITY_HANDOVER_RETRY_S,

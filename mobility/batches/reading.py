@@ -14,6 +14,7 @@ import numpy as np
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F
+from django.utils.translation import gettext_noop as _
 
 from mobility.base import memory
 from mobility.base.errors import BatchFormatError, TooManyBadRowsError
@@ -31,6 +32,7 @@ from mobility.extracts.rows.counts import RowCounts
 from mobility.vault.models.batch import Batch, Chunk
 from mobility.vault.profiles import find_profile
 from mobility.vault.studies import OpenStudy
+from reports.base.reasons import Reason
 
 PROGRESS_S = 0.5
 CHUNKS_WANTED = 8  # of a small file: enough for several workers
@@ -261,21 +263,29 @@ def check_counts(counts: RowCounts, *, profile: Profile, places: str) -> None:
     TooManyBadRowsError : the share of rejected rows is above `max_bad_share`
     """
     if counts.rows_read == 0 and profile.kind == "opt_out":
-        raise BatchFormatError("the opt-out list is empty: no subscriber was opted out")
+        raise BatchFormatError(_("the opt-out list is empty: no subscriber was opted out"))
     if counts.rows_read == 0:
-        raise BatchFormatError("the file has a header but no rows, so nothing was published")
+        raise BatchFormatError(_("the file has a header but no rows, so nothing was published"))
     rejected = counts.rejected.total()
     if rejected > profile.max_bad_share * counts.rows_read:
         worst, rows = counts.rejected.most_common(1)[0]
         columns = (columns_of_reasons(profile) | columns_of_unknown(counts)).get(worst, [])
-        where = f" in column {', '.join(map(repr, columns))}" if columns else ""
-        first = ", ".join(str(line) for line in counts.lines[worst])
-        limit = percent_text(profile.max_bad_share)
+        text = _(
+            "%(share)s of rows were rejected (%(rejected)s of %(read)s; limit %(limit)s), so nothing was "
+            "published. Most common reason: %(reason)s%(where)s (%(rows)s rows, first %(places)s %(first)s). "
+            "Correct the file or its profile, and send it again"
+        )
         raise TooManyBadRowsError(
-            f"{percent_text(Fraction(rejected, counts.rows_read))} of rows were rejected "
-            f"({rejected:,} of {counts.rows_read:,}; limit {limit}), so nothing was published. Most "
-            f"common reason: {worst}{where} ({rows:,} rows, first {places} {first}). Correct the file "
-            "or its profile, and send it again"
+            text,
+            share=percent_text(Fraction(rejected, counts.rows_read)),
+            rejected=rejected,
+            read=counts.rows_read,
+            limit=percent_text(profile.max_bad_share),
+            reason=worst,
+            where=Reason(_(" in column %(names)s"), names=", ".join(map(repr, columns))) if columns else "",
+            rows=rows,
+            places=Reason(_("lines") if places == "lines" else _("rows")),
+            first=", ".join(str(line) for line in counts.lines[worst]),
         )
 
 

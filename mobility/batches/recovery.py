@@ -5,6 +5,7 @@ from contextlib import suppress
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext_noop as _
 
 from mobility.base.errors import DiskFullError, StagingUnavailableError
 from mobility.batches import fairness
@@ -75,7 +76,7 @@ def _end_upload(batch: Batch) -> None:
         if batch.failure:
             end_failed(batch)
         else:
-            fail(batch, "the upload stopped before its end and was not resumed: send the file again")
+            fail(batch, _("the upload stopped before its end and was not resumed: send the file again"))
 
 
 def _free_studies() -> None:

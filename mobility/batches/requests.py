@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 from django.utils import timezone
 from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 
 from ldp.errors import PlanError
 from ldp.privacy.accounting import check_cap
@@ -22,6 +23,7 @@ from mobility.vault.queries import clock_of
 from mobility.vault.unlocking import UnlockedStudy, unlock
 from reports.privacy.budget.actions import BudgetExceededError, check_voided_day, reserve_voided_day
 
+_NO_DAY = _("day must be a day of the study, 1 to %(days)s, got %(day)s")
 CLOCK = "slot clock"  # the name of the sweep in batches; no account has a name with a space
 
 
@@ -34,7 +36,7 @@ def request_close_days(study: VaultStudy, *, through: int, by: str, batch_id: UU
     """
     days = unlock(study).definition.days
     if not 1 <= through <= days:
-        raise DayStateError(f"day must be a day of the study, 1 to {days}, got {through}")
+        raise DayStateError(_NO_DAY, days=days, day=str(through))
     return _requested(study, kind=Batch.Kind.CLOSE_DAYS, day=through, by=by, batch_id=batch_id)
 
 
@@ -84,12 +86,16 @@ def check_voidable(study: UnlockedStudy, *, day: int) -> None:
     """Raise DayStateError unless `day` can be undone now."""
     days = study.definition.days
     if not 1 <= day <= days:
-        raise DayStateError(f"day must be a day of the study, 1 to {days}, got {day}")
+        raise DayStateError(_NO_DAY, days=days, day=str(day))
     row = VaultDay.objects.filter(study=study.row, day=day).first()
     if row is None:
-        raise DayStateError(f"day {day} cannot be undone, because nothing was uploaded for it")
+        raise DayStateError(
+            _("day %(day)s cannot be undone, because nothing was uploaded for it"), day=str(day)
+        )
     if row.state == VaultDay.State.CLOSED:
-        raise DayStateError(f"day {day} cannot be undone, because it is closed, and closed days are final")
+        raise DayStateError(
+            _("day %(day)s cannot be undone, because it is closed, and closed days are final"), day=str(day)
+        )
     if not adds_a_value(study, row):
         return
     cap, voided_days = study.definition.plan.epsilon_profile, study.row.voided_days + 1

@@ -14,12 +14,15 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import pairwise
 from uuid import UUID
 
+from django.utils.translation import gettext_noop as _
+
 from mobility.base.errors import KeyAwayError, KeyMissingError, SealBrokenError, StagingUnavailableError
 from mobility.batches.states import has_ended
 from mobility.batches.storages import Pieces, staging_storage, whole_blocks
 from mobility.vault.keystore import keystore
 from mobility.vault.models.batch import Batch
 from mobility.vault.sealing import SEAL_BYTES, seal, seal_into, stream_key, unseal, unseal_into
+from reports.base.reasons import Reason
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +95,9 @@ def write_frame(batch: Batch, index: int, plain: bytes | memoryview) -> None:
     sealed = seal_into(plain, _scratch.buffer, key=key, context=_frame_context(batch, index))
     staging_storage().save(_frame_name(batch, index), Pieces([sealed], is_read_once=True))
     if not keystore().exists(batch.key_id):  # cancelled meanwhile: its folder was deleted before
-        raise KeyMissingError(f"key {batch.key_id} was destroyed while part of the file was being stored")
+        raise KeyMissingError(
+            _("key %(key)s was destroyed while part of the file was being stored"), key=batch.key_id
+        )
 
 
 class UploadReader(io.RawIOBase):
@@ -119,7 +124,7 @@ class UploadReader(io.RawIOBase):
         self._storage = staging_storage()
         self._length = batch.bytes_total or 0
         self._at = 0
-        self._broken = ""
+        self._broken = Reason()
         self._kept: OrderedDict[int, bytearray] = OrderedDict()
         self._n_kept, self._n_kept_after_jump = 1, FRAMES_KEPT
         longest = sealed_bytes(min(FRAME_BYTES, self._length)) + 1
@@ -207,11 +212,11 @@ class UploadReader(io.RawIOBase):
         try:
             unseal_into(self._sealed_frame(index), target, key=self._key, context=context)
         except (SealBrokenError, FileNotFoundError) as error:
-            what = "is damaged"
+            text = _("frame %(index)s of the staged upload is damaged: send the file again")
             if isinstance(error, FileNotFoundError):
                 _check_mounted(self._batch)
-                what = "is missing"
-            self._broken = f"frame {index} of the staged upload {what}: send the file again"
+                text = _("frame %(index)s of the staged upload is missing: send the file again")
+            self._broken = Reason(text, index=str(index))
             raise SealBrokenError(self._broken) from None
 
     def _sealed_frame(self, index: int) -> memoryview:
@@ -289,7 +294,8 @@ def read_segments(batch: Batch, name: str, places: Sequence[Sequence[int]], *, k
             sealed = staging_storage().read_range(f"{batch.pk}/{name}", offset, length)
         except FileNotFoundError:
             _check_mounted(batch)
-            raise SealBrokenError(f"the staged object {name} is missing: send the file again") from None
+            text = _("the staged object %(name)s is missing: send the file again")
+            raise SealBrokenError(text, name=name) from None
         found.append(unseal(sealed, key=key, context=_segment_context(batch, name, offset)))
     return found
 
@@ -306,12 +312,16 @@ def sealed_bytes(size: int) -> int:
 
 def check_whole(batch: Batch) -> None:
     """Raise StagingUnavailableError unless all frames of an upload are there: its sender must keep it."""
-    _, names = staging_storage().listdir(str(batch.pk))
+    names = staging_storage().listdir(str(batch.pk))[1]
     found, wanted = sum(name.startswith(f"{UPLOAD}-") for name in names), _frame_count(batch.bytes_total)
     if found < wanted:
         raise StagingUnavailableError(
-            f"this host finds {found} of {wanted} frames of the upload in staging: check that "
-            "MOBILITY_STAGING_DIR is mounted"
+            _(
+                "this host finds %(found)s of %(wanted)s frames of the upload in staging: check that "
+                "MOBILITY_STAGING_DIR is mounted"
+            ),
+            found=found,
+            wanted=wanted,
         )
 
 
@@ -325,7 +335,7 @@ def _check_mounted(batch: Batch) -> None:
     is_there = any(staging_storage().size(_frame_name(batch, index)) for index in {0, n_frames - 1})
     if n_frames and not is_there and keystore().exists(batch.key_id):
         raise StagingUnavailableError(
-            "this host does not find the file in staging: check that MOBILITY_STAGING_DIR is mounted"
+            _("this host does not find the file in staging: check that MOBILITY_STAGING_DIR is mounted")
         )
 
 

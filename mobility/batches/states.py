@@ -104,7 +104,7 @@ def show_waiting(batch: Batch, *, waits_for: str = "") -> None:
     at_work = Batch.objects.exclude(state__in=(*Batch.FINAL, Batch.State.RECEIVING)).filter(pk=batch.pk)
     at_work.update(alive_until=sign_of_waiting())
     if waits_for:
-        at_work.update(waits_since=Coalesce("waits_since", timezone.now()), waits_for=waits_for[:200])
+        at_work.update(waits_since=Coalesce("waits_since", timezone.now()), waits_for=waits_for)
 
 
 def goes_on(batch: Batch) -> None:

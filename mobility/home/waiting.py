@@ -66,7 +66,9 @@ def _failed(studies: Iterable[int]) -> list[Task]:
     shown = Batch.objects.filter(pk__in=waiting).order_by("-finished_at")[:FAILED_SHOWN]
     return [
         Task(
-            title=_failed_title(each), address=reverse("operator:batch", args=[each.pk]), detail=each.failure
+            title=_failed_title(each),
+            address=reverse("operator:batch", args=[each.pk]),
+            detail=each.failure.words,
         )
         for each in shown
     ]

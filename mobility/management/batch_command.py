@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from django.core.management.base import BaseCommand, CommandError
+from django.utils.translation import gettext_noop as _
 
 from mobility.base.errors import MobilityError
 from mobility.base.messages import say, say_progress
@@ -87,7 +88,7 @@ def started(start: Callable[[UUID], Batch]) -> Batch:
         mine = Batch.objects.filter(pk__in=tries)
         for broken in mine.filter(state=Batch.State.RECEIVING):
             finalisation.fail(
-                broken, "a database was unavailable before the command started: restarting the command"
+                broken, _("a database was unavailable before the command started: restarting the command")
             )
         # A database that failed while queueing the batch may have done so.
         waiting = mine.exclude(state__in=(Batch.State.FAILED, Batch.State.CANCELLED)).first()

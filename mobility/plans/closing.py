@@ -14,6 +14,7 @@ from datetime import date, datetime
 from django.db import DatabaseError, transaction
 from django.db.models import Model, Q, QuerySet, Sum
 from django.utils import timezone
+from django.utils.translation import gettext_noop as _
 
 from mobility.base import errors
 from mobility.batches import finalisation, staging
@@ -181,7 +182,7 @@ def _publish_last(study: VaultStudy, opened: OpenStudy | None) -> None:
 def _decide_again(study: VaultStudy, *, by: str) -> None:
     """Close a study that a restore brought back, in spite of obstacles."""
     for batch in unfinished(study):
-        finalisation.fail(batch, "ended: the study was closed, but a restored backup brought it back")
+        finalisation.fail(batch, _("ended: the study was closed, but a restored backup brought it back"))
     try:
         send_missing(study)
     except (PublicationError, HandoverError, errors.StudyStoppedError) as error:

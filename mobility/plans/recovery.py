@@ -10,6 +10,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import Q
+from django.utils.translation import gettext_noop as _
 
 from mobility.base.errors import MobilityError, StudyStoppedError
 from mobility.batches import finalisation, staging
@@ -28,7 +29,7 @@ from reports.transfer.slots import PublicationError
 
 log = logging.getLogger(__name__)
 
-KEY_IS_GONE = (
+KEY_IS_GONE = _(
     "its staged file is missing, because the databases were restored from a backup made during "
     "the batch. Send the same file again; no row counts twice"
 )

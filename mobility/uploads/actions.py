@@ -21,6 +21,7 @@ from uuid import UUID, uuid4
 from blake3 import blake3
 from django.conf import settings
 from django.utils import timezone
+from django.utils.translation import gettext_noop as _
 
 from mobility.base import errors
 from mobility.base.runtime import step_back
@@ -35,6 +36,7 @@ from mobility.vault.models.subscribers import VaultStudy
 from mobility.vault.profiles import find_profile
 from mobility.vault.sealing import tag
 from mobility.vault.unlocking import UnlockedStudy, unlock
+from reports.base.reasons import Reason
 
 log = logging.getLogger(__name__)
 
@@ -147,7 +149,7 @@ def begin(
         study.refresh_from_db(fields=["closed_at"])
         unlock(study)  # anyone who has closed it in between has not seen this key
     except BaseException:
-        fail(batch, "the upload could not start: send the file again")
+        fail(batch, _("the upload could not start: send the file again"))
         raise
     return batch
 
@@ -341,18 +343,27 @@ def _has_lapsed(error: BaseException, batch: Batch) -> bool:
     return isinstance(error, its_end) and failed.exists()
 
 
-def _why_broken(error: BaseException, batch: Batch) -> str:
+def _why_broken(error: BaseException, batch: Batch) -> Reason:
     log.warning("upload_broken batch=%s error=%s", batch.pk, type(error).__name__)
     ended = Batch.objects.filter(pk=batch.pk, state__in=Batch.FINAL).first()
     if ended is not None:  # cancelled meanwhile
         return ended.failure
     passed_on = (errors.UploadBrokenError, errors.SupersededError, errors.KeyMissingError)
     if isinstance(error, errors.MobilityError) and not isinstance(error, passed_on):
-        return f"{error}. Nothing was kept"
-    of_total = f" of {batch.bytes_total}" if batch.bytes_total else ""
+        return Reason(_("%(problem)s. Nothing was kept"), problem=error.reason)
     errno = error.errno if isinstance(error, OSError) else None
-    problem = os.strerror(errno) if errno else "the upload ended early"
-    return (
-        f"the upload was interrupted after {batch.bytes_received}{of_total} bytes ({problem}), and "
-        "nothing was kept: send the file again"
+    text = _(
+        "the upload was interrupted after %(received)s bytes (%(problem)s), and nothing was kept: send the "
+        "file again"
+    )
+    if batch.bytes_total:
+        text = _(
+            "the upload was interrupted after %(received)s of %(total)s bytes (%(problem)s), and nothing "
+            "was kept: send the file again"
+        )
+    return Reason(
+        text,
+        received=str(batch.bytes_received),
+        total=str(batch.bytes_total),
+        problem=os.strerror(errno) if errno else Reason(_("the upload ended early")),
     )

@@ -119,7 +119,7 @@ def cancel(request: HttpRequest, batch_id: UUID) -> HttpResponse:
     try:
         finalisation.cancel(found, by=request.user.get_username())
     except MobilityError as error:
-        messages.error(request, str(error))
+        messages.error(request, error.reason.words)
     return redirect("operator:batch", batch_id=found.pk)
 
 
@@ -143,7 +143,7 @@ def close_slots(request: HttpRequest, slug: str) -> HttpResponse:
         by = request.user.get_username()
         begun = requests.request_close_slots(row, through=form.cleaned_data["through"], by=by)
     except MobilityError as error:
-        messages.error(request, str(error))
+        messages.error(request, error.reason.words)
         return redirect("operator:study", slug=row.slug)
     return redirect("operator:batch", batch_id=begun.pk)
 
@@ -170,5 +170,5 @@ def _start(
         except UndoWaitsError as waits:
             messages.warning(request, str(waits))
         except MobilityError as error:
-            messages.error(request, str(error))
+            messages.error(request, error.reason.words)
     return redirect("operator:study", slug=row.slug)

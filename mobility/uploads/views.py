@@ -49,7 +49,7 @@ def tus(view: View[P]) -> View[P]:
                 with waiting_for_storage():
                     response = view(request, *args, **kwargs)
         except MobilityError as error:
-            response = problem(status_of(error), str(error))
+            response = problem(status_of(error), error.reason.words)
             say_when(response)
         except Http404:
             if request.method == "GET":  # a person follows a link
@@ -106,7 +106,7 @@ def upload(request: HttpRequest, slug: str, upload_id: UUID) -> HttpResponse:
     if request.headers.get("Tus-Resumable") != VERSION:
         return _other_version()
     if batch.state in (Batch.State.FAILED, Batch.State.CANCELLED):
-        return problem(410, batch.failure)
+        return problem(410, batch.failure.words)
     if request.method == "HEAD":
         return _with_progress(HttpResponse(), _ended_if_whole(batch))
     if request.method == "DELETE":
@@ -131,7 +131,7 @@ def _append(request: HttpRequest, batch: Batch) -> HttpResponse:
         batch.refresh_from_db()
         if batch.state not in (Batch.State.FAILED, Batch.State.CANCELLED):
             raise
-        return problem(410, batch.failure)
+        return problem(410, batch.failure.words)
     return _with_progress(HttpResponse(status=204), _ended_if_whole(batch))
 
 

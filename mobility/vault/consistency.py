@@ -10,6 +10,8 @@ from collections.abc import Collection
 from typing import Final
 from uuid import UUID
 
+from django.utils.translation import gettext_noop as _
+
 from mobility.base.errors import StudyStoppedError
 from mobility.vault.models.outbox import VaultPublication
 from mobility.vault.models.subscribers import VaultDay, VaultStudy
@@ -20,12 +22,12 @@ log = logging.getLogger(__name__)
 # Stops that end automatically with databases that fit. Whether a day has crossed, nothing that can be
 # compared shows: that ends by a decision of people only, and so does what this release does not know.
 PASSING: Final = (VaultStudy.Stopped.AHEAD, VaultStudy.Stopped.CLOSED)
-_AHEAD_WORDS: Final = (
+_AHEAD_WORDS: Final = _(
     "the study is stopped, so that no one is counted twice: the vault was restored from an older "
     "backup, and the main database has publications of the study that the vault does not know. "
     "Restore both from matching backups (docs/backup.md)"
 )
-_PRESENCE_WORDS: Final = (
+_PRESENCE_WORDS: Final = _(
     "the study is stopped: its totals or slots have noise, and some days or slots are open in the backup. "
     "If one of them was closed after the backup, closing it again would publish it with the same "
     "noise and other counts, and the difference would show who opted out. If no day or slot of the study "

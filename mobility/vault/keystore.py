@@ -16,6 +16,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from django.conf import settings
+from django.utils.translation import gettext_noop as _
 
 from mobility.base.errors import KeyDestroyedError, KeyMissingError
 from mobility.base.runtime import private_folder, sync, write_private
@@ -87,10 +88,11 @@ class Keystore:
             key = self._path(key_id).read_bytes()
         except FileNotFoundError:
             raise KeyMissingError(
-                f"key {key_id} is not in the keystore: it was destroyed, or never created here"
+                _("key %(key)s is not in the keystore: it was destroyed, or never created here"), key=key_id
             ) from None
         if len(key) != KEY_BYTES:
-            raise KeyMissingError(f"key {key_id} is damaged: {len(key)} bytes instead of {KEY_BYTES}")
+            text = _("key %(key)s is damaged: %(size)s bytes instead of %(wanted)s")
+            raise KeyMissingError(text, key=key_id, size=len(key), wanted=KEY_BYTES)
         return key
 
     def is_damaged(self, key_id: str) -> bool:
@@ -170,7 +172,7 @@ class Keystore:
 
     def _refuse_destroyed(self, key_id: str) -> None:
         if self.is_destroyed(key_id):
-            raise KeyDestroyedError(f"key {key_id} was destroyed and cannot be restored")
+            raise KeyDestroyedError(_("key %(key)s was destroyed and cannot be restored"), key=key_id)
 
 
 def _overwrite(path: Path) -> None:

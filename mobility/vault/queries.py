@@ -2,6 +2,8 @@
 
 from datetime import date, datetime
 
+from django.utils.translation import gettext_noop as _
+
 from mobility.base.errors import StudyClosedError, StudyMissingError
 from mobility.vault.models.subscribers import VaultStudy
 from reports.privacy.retention import closed_on
@@ -25,7 +27,8 @@ def find_study(slug: str) -> VaultStudy:
 def closed_error(at: datetime) -> StudyClosedError:
     """Return why a closed study accepts nothing."""
     return StudyClosedError(
-        f"the study was closed on {closed_on(at)}: its key is destroyed, and you cannot add data"
+        _("the study was closed on %(date)s: its key is destroyed, and you cannot add data"),
+        date=closed_on(at),
     )
 
 

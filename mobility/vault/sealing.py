@@ -8,6 +8,7 @@ import os
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from django.utils.translation import gettext_noop as _
 
 from ldp.kernels.streams import derive_subkey
 from mobility.base.errors import SealBrokenError
@@ -80,4 +81,4 @@ def tag(data: bytes | memoryview, *, key: bytes) -> bytes:
 
 
 def _broken(context: str) -> SealBrokenError:
-    return SealBrokenError(f"sealed data of {context} is damaged or belongs elsewhere")
+    return SealBrokenError(_("sealed data of %(context)s is damaged or belongs elsewhere"), context=context)

@@ -33,7 +33,7 @@ class BatchProgress:
 
 
 def batch_progress(batch: Batch, study: StudyHead) -> BatchProgress:
-    """Describe a batch; the text of a failure is the batch's own."""
+    """Describe a batch, in the language of the reader."""
     done = batch.state == Batch.State.DONE
     sentence, hint = _done(batch, study) if done else _running(batch)
     brought_nothing = batch.duplicate_of_id is not None or batch.more_to_come or batch.validate_only
@@ -62,7 +62,7 @@ def _percent(batch: Batch) -> int | None:
 def _running(batch: Batch) -> tuple[str, str]:
     match batch.state:
         case Batch.State.FAILED | Batch.State.CANCELLED:
-            return batch.failure, ""
+            return batch.failure.words, ""
         case Batch.State.RECEIVING:
             return gettext("The file is encrypted as it arrives."), ""
         case Batch.State.QUEUED:
@@ -101,11 +101,10 @@ def _stalled() -> str:
 
 
 def _held_up(batch: Batch) -> str:
-    """Describe the delay for people; the pipeline's own text names what it waits for."""
     return gettext(
         "Processing has paused because a key or storage is unavailable. The worker tries again every "
         "minute, and no data is lost. Give your site administrator this message: %(what)s"
-    ) % {"what": batch.waits_for}
+    ) % {"what": batch.waits_for.words}
 
 
 def _queued(batch: Batch) -> tuple[str, str]:

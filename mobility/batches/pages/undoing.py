@@ -54,7 +54,7 @@ def decide(request: HttpRequest, slug: str, undo_id: int) -> HttpResponse:
                 request, gettext("The request was refused. The data for the day has not changed.")
             )
     except MobilityError as error:
-        messages.error(request, str(error))
+        messages.error(request, error.reason.words)
     return redirect("administrator:study", slug=slug)
 
 
@@ -67,7 +67,7 @@ def withdraw(request: HttpRequest, slug: str, undo_id: int) -> HttpResponse:
     try:
         undoing.refuse(undo, by=request.user.get_username())
     except MobilityError as error:
-        messages.error(request, str(error))
+        messages.error(request, error.reason.words)
     else:
         messages.success(request, gettext("The request was withdrawn. The data for the day has not changed."))
     return redirect("operator:study", slug=slug)

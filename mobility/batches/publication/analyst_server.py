@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 from django.conf import settings
+from django.utils.translation import gettext_noop as _
 
 from mobility.base.errors import MobilityError
 from mobility.base.locks import exclusive
@@ -32,6 +33,7 @@ LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
 MAX_ANSWER_BYTES: Final = 10_000_000
 MAX_DETAIL: Final = 300  # characters of a refusal that are kept
 PASSING: Final = (408, 425, 429)  # as are all from 500 on
+_UNREACHED: Final = _("the analyst server cannot be reached (%(why)s)")
 PATIENCE: Final = 2  # MOBILITY_HANDOVER_TIMEOUT_S for all messages about one study: its next file waits
 # Answers may provoke these: JSON that is nested deeply, or becomes too large.
 UNREADABLE: Final = (ValueError, RecursionError, MemoryError)
@@ -84,7 +86,7 @@ def sender_key() -> Ed25519PrivateKey:
         found = None
     if not isinstance(found, Ed25519PrivateKey):
         raise HandoverRefusedError(
-            f"MOBILITY_SENDER_KEY_FILE must contain an Ed25519 private key, got {path}"
+            _("MOBILITY_SENDER_KEY_FILE must contain an Ed25519 private key, got %(path)s"), path=str(path)
         )
     return found
 
@@ -144,7 +146,7 @@ class AnalystServer:
         left_s = self._until - time.monotonic()
         if left_s <= 0:
             raise HandoverWaitsError(
-                "the analyst server is too slow to receive all totals at once: the rest follows"
+                _("the analyst server is too slow to receive all totals at once: the rest follows")
             )
         envelope = Envelope(
             kind=kind,
@@ -170,8 +172,9 @@ def opener() -> OpenerDirector:
         context = ssl.create_default_context(cafile=ca_file)
     except OSError as error:
         raise HandoverRefusedError(
-            f"MOBILITY_ANALYST_CA_FILE must contain certificates in PEM format, got {ca_file} "
-            f"({type(error).__name__})"
+            _("MOBILITY_ANALYST_CA_FILE must contain certificates in PEM format, got %(path)s (%(error)s)"),
+            path=str(ca_file),
+            error=type(error).__name__,
         ) from None
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return build_opener(_NoRedirect, TimedHandler, TimedSecureHandler(context=context))
@@ -189,16 +192,16 @@ def _answer(opener: OpenerDirector, request: Request, *, timeout_s: float) -> di
     except URLError as error:
         if isinstance(error.reason, ssl.SSLError):
             raise _unverified(error.reason) from None
-        raise HandoverWaitsError(f"the analyst server cannot be reached ({_reason(error)})") from None
+        raise HandoverWaitsError(_UNREACHED, why=_reason(error)) from None
     except UNREADABLE:
         raise HandoverWaitsError(
-            "the server at MOBILITY_ANALYST_URL does not accept handovers: check the address"
+            _("the server at MOBILITY_ANALYST_URL does not accept handovers: check the address")
         ) from None
     except (OSError, HTTPException) as error:
-        raise HandoverWaitsError(f"the analyst server cannot be reached ({_reason(error)})") from None
+        raise HandoverWaitsError(_UNREACHED, why=_reason(error)) from None
     if not isinstance(content, dict):
         raise HandoverWaitsError(
-            "the server at MOBILITY_ANALYST_URL does not accept handovers: check the address"
+            _("the server at MOBILITY_ANALYST_URL does not accept handovers: check the address")
         )
     return content
 
@@ -206,15 +209,19 @@ def _answer(opener: OpenerDirector, request: Request, *, timeout_s: float) -> di
 def _refusal(error: HTTPError) -> HandoverError:
     detail = _printable(_detail(error))
     if error.code in PASSING or error.code >= 500:
-        return HandoverWaitsError(
-            f"the analyst server cannot accept the handover now (HTTP {error.code}) {detail}".rstrip()
-        )
+        text = _("the analyst server cannot accept the handover now (HTTP %(code)s)")
+        if detail:
+            text = _("the analyst server cannot accept the handover now (HTTP %(code)s) %(detail)s")
+        return HandoverWaitsError(text, code=str(error.code), detail=detail)
     if not detail:  # not its format: another server, or another version
         return HandoverRefusedError(
-            f"the server at MOBILITY_ANALYST_URL does not accept handovers (HTTP {error.code}): check "
-            "the address"
+            _(
+                "the server at MOBILITY_ANALYST_URL does not accept handovers (HTTP %(code)s): check the "
+                "address"
+            ),
+            code=str(error.code),
         )
-    return HandoverRefusedError(f"the analyst server refuses: {detail}")
+    return HandoverRefusedError(_("the analyst server refuses: %(detail)s"), detail=detail)
 
 
 def _detail(error: HTTPError) -> str:
@@ -229,8 +236,11 @@ def _detail(error: HTTPError) -> str:
 def _unverified(error: ssl.SSLError) -> HandoverWaitsError:
     why = getattr(error, "verify_message", "") or error.reason or type(error).__name__
     return HandoverWaitsError(
-        f"the certificate of the analyst server cannot be verified ({_printable([why])}): in a closed "
-        "network, set MOBILITY_ANALYST_CA_FILE to the certificate of its authority"
+        _(
+            "the certificate of the analyst server cannot be verified (%(why)s): in a closed network, set "
+            "MOBILITY_ANALYST_CA_FILE to the certificate of its authority"
+        ),
+        why=_printable([why]),
     )
 
 

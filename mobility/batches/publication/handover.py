@@ -14,6 +14,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext_noop as _
 
 from mobility.batches.publication import certificate
 from mobility.batches.publication.analyst_server import (
@@ -26,6 +27,7 @@ from mobility.batches.publication.analyst_server import (
 from mobility.vault.models.handover import Handover
 from mobility.vault.models.outbox import VaultPublication
 from mobility.vault.models.subscribers import VaultStudy
+from reports.base.reasons import Reason
 from reports.ledger.chain import moment
 from reports.ledger.models import LedgerEntry, LedgerKind
 from reports.studies.plan_models import Plan
@@ -52,7 +54,7 @@ def announce(study: VaultStudy) -> None:
     try:
         AnalystServer().send_study(study.slug, _study_body(study))
     except HandoverWaitsError as error:
-        _note(study, at=at, problem=str(error))
+        _note(study, at=at, problem=error.reason)
     else:
         _note(study, at=at, problem="", plan_hash=study.plan_hash)
 
@@ -74,7 +76,7 @@ def deliver(study: VaultStudy) -> None:
         # Of a server that does not answer it is not known whether it still claims what it did.
         claims = isinstance(error, HandoverAheadError)
         known = {} if isinstance(error, HandoverWaitsError) else {"is_ahead": claims}
-        _note(study, at=at, problem=str(error), **known)
+        _note(study, at=at, problem=error.reason, **known)
         raise
     _note(study, at=at, problem="", plan_hash=study.plan_hash, is_ahead=False)
 
@@ -167,19 +169,18 @@ def _check_claims(study: VaultStudy, known: Collection[UUID], *, is_closed: bool
     # Closing decides first and then forgets publications: of a closed study there is nothing to compare.
     if not VaultStudy.objects.filter(pk=study.pk, certificate__isnull=True).exists():
         return
-    claim = (
-        (
-            f"lists {len(unknown)} publication(s) of this study that this vault never made, such as "
-            f"{min(unknown)}"
-        )
-        if unknown
-        else "reports this study as closed, but it is open here"
-    )
+    claim = Reason(_("reports this study as closed, but it is open here"))
+    if unknown:
+        text = _("lists %(n)s publication(s) of this study that this vault never made, such as %(which)s")
+        claim = Reason(text, n=len(unknown), which=str(min(unknown)))
     log.error("handover_ahead study=%s unknown=%s closed=%s", study.slug, len(unknown), is_closed)
     raise HandoverAheadError(
-        f"the analyst server {claim}. Nothing is sent to it, so that no one is counted twice; uploads "
-        "continue as before. Check whether one of the two servers was restored from a backup: see "
-        "docs/zones.md"
+        _(
+            "the analyst server %(claim)s. Nothing is sent to it, so that no one is counted twice; uploads "
+            "continue as before. Check whether one of the two servers was restored from a backup: see "
+            "docs/zones.md"
+        ),
+        claim=claim,
     )
 
 
@@ -215,8 +216,10 @@ def _known(state: dict[str, object]) -> set[UUID]:
         return {UUID(each) for each in listed} if isinstance(listed, list) else set()
     except (AttributeError, TypeError, ValueError):
         raise HandoverRefusedError(
-            "the analyst server lists publications in an unknown format: check that both servers run "
-            "the same version"
+            _(
+                "the analyst server lists publications in an unknown format: check that both servers run "
+                "the same version"
+            )
         ) from None
 
 
@@ -226,7 +229,7 @@ def _study_body(study: VaultStudy) -> bytes:
     )
     if plan is None:
         raise HandoverWaitsError(
-            "the main database has no plan of this study: restore the database, or create the study again"
+            _("the main database has no plan of this study: restore the database, or create the study again")
         )
     return messages.study_body(
         StudyDefinition.from_json(study.definition),

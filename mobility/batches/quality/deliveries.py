@@ -11,6 +11,7 @@ from mobility.batches.quality.calendar import StudyCalendar
 from mobility.batches.quality.facts import HOURS_A_DAY, Facts, Hours
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultDay, VaultStudy
+from reports.base.reasons import Reason
 
 NO_HOURS: Hours = (0,) * HOURS_A_DAY
 # Everything a delivery is made of; a batch has more, and there can be thousands.
@@ -33,7 +34,7 @@ class Delivery:
     source: str
     filename: str
     is_taken_in: bool
-    failure: str
+    failure: Reason
     more_to_come: bool
     at: datetime
     days: frozenset[int]
@@ -51,7 +52,7 @@ class Delivery:
             source=row["profile"],
             filename=row["filename"],
             is_taken_in=row["state"] == Batch.State.DONE,
-            failure=row["failure"],
+            failure=Reason(row["failure"]),
             more_to_come=row["more_to_come"],
             at=row["finished_at"],
             days=frozenset(row["days_touched"]),

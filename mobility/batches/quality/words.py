@@ -196,7 +196,10 @@ def status_help(status: DayStatus) -> str:
 def day_notes(day: DayCoverage) -> Iterator[str]:
     """Return why a day is not complete."""
     if day.failed is not None:
-        yield gettext("%(file)s: %(reason)s") % {"file": day.failed.filename, "reason": day.failed.failure}
+        yield gettext("%(file)s: %(reason)s") % {
+            "file": day.failed.filename,
+            "reason": day.failed.failure.words,
+        }
         if day.files:
             yield gettext("The study still contains rows for this day from earlier files.")
     if day.more_to_come:

@@ -7,11 +7,13 @@ from typing import Any
 
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+from django.utils.translation import gettext_noop as _
 from storages.backends.s3 import S3Storage
 from storages.utils import clean_name
 
 from mobility.base.errors import StagingUnavailableError
 from mobility.batches.storages import Pieces
+from reports.base.reasons import Reason
 
 MISSING = frozenset({"NoSuchKey", "404"})
 
@@ -95,10 +97,14 @@ def _explained() -> Iterator[None]:
         if code in MISSING:
             raise FileNotFoundError("no such object in the staging bucket") from None
         raise StagingUnavailableError(
-            f"the staging bucket returned {code or 'an error'}: check MOBILITY_STAGING_S3_* and the service"
+            _("the staging bucket returned %(code)s: check MOBILITY_STAGING_S3_* and the service"),
+            code=code or Reason(_("an error")),
         ) from None
     except BotoCoreError as error:
         raise StagingUnavailableError(
-            f"the staging bucket is not responding ({type(error).__name__}): check the service, and "
-            "MOBILITY_STAGING_S3_ENDPOINT_URL"
+            _(
+                "the staging bucket is not responding (%(error)s): check the service, and "
+                "MOBILITY_STAGING_S3_ENDPOINT_URL"
+            ),
+            error=type(error).__name__,
         ) from None

@@ -89,7 +89,7 @@ def read_sample(data: bytes, *, size: int, delimiter: str | None = None, most: i
         plain, is_all = _plain(data, compression=compression)
         refuse_other(plain, inside=compression)
     except BatchFormatError as error:
-        raise PreviewError(str(error)) from None
+        raise PreviewError(error.reason) from None
     return _text(plain, is_whole=is_whole and is_all, compression=compression, delimiter=delimiter, most=most)
 
 

@@ -5,10 +5,12 @@ import io
 from typing import Any, BinaryIO, TypeAlias, cast
 
 import pyarrow as pa
+from django.utils.translation import gettext_noop as _
 from isal import igzip
 from isal.igzip_lib import IsalError
 
 from mobility.base.errors import BatchFormatError
+from reports.base.reasons import Reason
 
 BUFFER_BYTES = 64 << 10
 GZIP, ZSTD = "gzip", "zstd"
@@ -16,45 +18,50 @@ ZSTD_SKIPPABLE = range(0x184D2A50, 0x184D2A60)  # frames of metadata, which para
 HEAD_BYTES = 512  # of a tar archive, the format is at 257
 PARQUET_MAGIC = b"PAR1"
 MAGIC = {GZIP: b"\x1f\x8b", ZSTD: b"\x28\xb5\x2f\xfd"}
-UNPACK = "extract the text file from it, and send that, uncompressed or with gzip or zstd"
-SAVE_AS_CSV = "save the table as CSV"
+UNPACK = _("%(what)s: extract the text file from it, and send that, uncompressed or with gzip or zstd")
+SAVE_AS_CSV = _("%(what)s: save the table as CSV")
+_OFFICE = Reason(SAVE_AS_CSV, what=Reason(_("an Office document (xlsx, docx)")))
 # Files that people send by mistake, and the remedy.
 REFUSED = {
     **dict.fromkeys(
         (b"BZh%d1AY" % level for level in range(1, 10)),
-        "compressed with bzip2: compress it with gzip or zstd",
+        _("compressed with bzip2: compress it with gzip or zstd"),
     ),
-    b"PK\x03\x04": f"a zip archive: {UNPACK}",
-    b"PK\x05\x06": "an empty zip archive: send CSV or Parquet",
-    b"Rar!\x1a\x07": f"a RAR archive: {UNPACK}",
-    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": f"an old Office document (xls, doc): {SAVE_AS_CSV}",
-    b"%PDF-": "a PDF document: send CSV or Parquet",
-    b"{\\rtf": "an RTF document: send CSV or Parquet",
-    b"SQLite format 3\x00": "an SQLite database: export the table as CSV",
-    b"ORC": "an ORC file: send CSV or Parquet",
-    b"\x89HDF\r\n\x1a\n": "an HDF5 file: send CSV or Parquet",
-    b"\x89PNG\r\n\x1a\n": "an image (PNG): send CSV or Parquet",
-    b"\xff\xd8\xff": "an image (JPEG): send CSV or Parquet",
-    b"GIF8": "an image (GIF): send CSV or Parquet",
-    b"\x7fELF": "a program (ELF): send CSV or Parquet",
-    b"MZ\x90": "a program (Windows): send CSV or Parquet",
-    b"\xfd7zXZ\x00": "compressed with xz: compress it with gzip or zstd",
-    b"\x04\x22\x4d\x18": "compressed with lz4: compress it with gzip or zstd",
-    b"7z\xbc\xaf\x27\x1c": f"a 7-Zip archive: {UNPACK}",
-    b"Obj\x01": "an Avro file: send CSV or Parquet",
-    b"ARROW1\x00\x00": "an Arrow file: send CSV or Parquet",
-    b"PARE": "an encrypted Parquet file: write it without encryption (it is encrypted when it arrives)",
-    b"\xff\xfe": "text in UTF-16: save it as UTF-8",
-    b"\xfe\xff": "text in UTF-16: save it as UTF-8",
-    b"\x00\x00\xfe\xff": "text in UTF-32: save it as UTF-8",
+    b"PK\x03\x04": Reason(UNPACK, what=Reason(_("a zip archive"))),
+    b"PK\x05\x06": _("an empty zip archive: send CSV or Parquet"),
+    b"Rar!\x1a\x07": Reason(UNPACK, what=Reason(_("a RAR archive"))),
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": Reason(
+        SAVE_AS_CSV, what=Reason(_("an old Office document (xls, doc)"))
+    ),
+    b"%PDF-": _("a PDF document: send CSV or Parquet"),
+    b"{\\rtf": _("an RTF document: send CSV or Parquet"),
+    b"SQLite format 3\x00": _("an SQLite database: export the table as CSV"),
+    b"ORC": _("an ORC file: send CSV or Parquet"),
+    b"\x89HDF\r\n\x1a\n": _("an HDF5 file: send CSV or Parquet"),
+    b"\x89PNG\r\n\x1a\n": _("an image (PNG): send CSV or Parquet"),
+    b"\xff\xd8\xff": _("an image (JPEG): send CSV or Parquet"),
+    b"GIF8": _("an image (GIF): send CSV or Parquet"),
+    b"\x7fELF": _("a program (ELF): send CSV or Parquet"),
+    b"MZ\x90": _("a program (Windows): send CSV or Parquet"),
+    b"\xfd7zXZ\x00": _("compressed with xz: compress it with gzip or zstd"),
+    b"\x04\x22\x4d\x18": _("compressed with lz4: compress it with gzip or zstd"),
+    b"7z\xbc\xaf\x27\x1c": Reason(UNPACK, what=Reason(_("a 7-Zip archive"))),
+    b"Obj\x01": _("an Avro file: send CSV or Parquet"),
+    b"ARROW1\x00\x00": _("an Arrow file: send CSV or Parquet"),
+    b"PARE": _("an encrypted Parquet file: write it without encryption (it is encrypted when it arrives)"),
+    b"\xff\xfe": _("text in UTF-16: save it as UTF-8"),
+    b"\xfe\xff": _("text in UTF-16: save it as UTF-8"),
+    b"\x00\x00\xfe\xff": _("text in UTF-32: save it as UTF-8"),
 }
 # Names of the first part of a zip archive that is a document.
 OFFICE = {
-    b"[Content_Types].xml": f"an Office document (xlsx, docx): {SAVE_AS_CSV}",
-    b"_rels/.rels": f"an Office document (xlsx, docx): {SAVE_AS_CSV}",
-    b"docProps/": f"an Office document (xlsx, docx): {SAVE_AS_CSV}",
-    b"xl/": f"a spreadsheet (xlsx): {SAVE_AS_CSV}",
-    b"mimetypeapplication/vnd.oasis.opendocument": f"an OpenDocument file (ods, odt): {SAVE_AS_CSV}",
+    b"[Content_Types].xml": _OFFICE,
+    b"_rels/.rels": _OFFICE,
+    b"docProps/": _OFFICE,
+    b"xl/": Reason(SAVE_AS_CSV, what=Reason(_("a spreadsheet (xlsx)"))),
+    b"mimetypeapplication/vnd.oasis.opendocument": Reason(
+        SAVE_AS_CSV, what=Reason(_("an OpenDocument file (ods, odt)"))
+    ),
 }
 ZIP_NAME = 30  # where the name of the first part begins
 TAR_MAGIC, TAR_AT = b"ustar", 257
@@ -112,24 +119,38 @@ def refuse_other(head: bytes, *, inside: str = "") -> None:
     ------
     BatchFormatError : with what the file is instead
     """
-    where = f"the content of the {inside} stream is" if inside else "the file is"
     if what := _what_else(head):
-        raise BatchFormatError(f"{where} {what}, and send it again")
+        text = _("the file is %(what)s, and send it again")
+        if inside:
+            text = _("the content of the %(compression)s stream is %(what)s, and send it again")
+        raise BatchFormatError(text, what=what, compression=inside)
     if inside and compression_of(head):
-        raise BatchFormatError(f"{where} compressed a second time: compress the text once, and send it again")
+        raise BatchFormatError(
+            _(
+                "the content of the %(compression)s stream is compressed a second time: compress the text "
+                "once, and send it again"
+            ),
+            compression=inside,
+        )
     if inside and head.startswith(PARQUET_MAGIC):
-        raise BatchFormatError(f"{where} a Parquet file: send it without {inside} compression")
+        raise BatchFormatError(
+            _(
+                "the content of the %(compression)s stream is a Parquet file: send it without "
+                "%(compression)s compression"
+            ),
+            compression=inside,
+        )
 
 
-def _what_else(head: bytes) -> str:
+def _what_else(head: bytes) -> Reason:
     """Describe a file that is no text, and the remedy; empty if its first bytes do not show it."""
     if head.startswith(b"PK\x03\x04"):
         for name, what in OFFICE.items():
             if head.startswith(name, ZIP_NAME):
                 return what
     if head.startswith(TAR_MAGIC, TAR_AT):
-        return f"a tar archive: {UNPACK}"
-    return next((what for magic, what in REFUSED.items() if head.startswith(magic)), "")
+        return Reason(UNPACK, what=Reason(_("a tar archive")))
+    return Reason(next((what for magic, what in REFUSED.items() if head.startswith(magic)), ""))
 
 
 def decompressed(source: Buffered, *, compression: str) -> Buffered:
@@ -166,12 +187,15 @@ class _Checked(io.RawIOBase):
                 raise
             if "too much memory" in str(error):
                 raise BatchFormatError(
-                    "the zstd stream needs a window of more than 128 MB: compress the file without --long"
+                    _("the zstd stream needs a window of more than 128 MB: compress the file without --long")
                 ) from None
             raise self._damaged() from None
 
     def _damaged(self) -> BatchFormatError:
         return BatchFormatError(
-            f"the {self._compression} stream is damaged or ends early: compress the file again and "
-            "send it in full"
+            _(
+                "the %(compression)s stream is damaged or ends early: compress the file again and send it in "
+                "full"
+            ),
+            compression=self._compression,
         )

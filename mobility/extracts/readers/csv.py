@@ -15,6 +15,7 @@ from itertools import cycle
 from typing import Self
 
 import numpy as np
+from django.utils.translation import gettext_noop as _
 from numpy.typing import NDArray
 
 from mobility.base.errors import BatchFormatError
@@ -107,7 +108,9 @@ def first_line(plain: Buffered) -> bytes:
 
 def _too_long(lines_before: int) -> BatchFormatError:
     return BatchFormatError(
-        f"line {lines_before + 1} is longer than {BLOCK_BYTES >> 20} MiB: check that this is a CSV file"
+        _("line %(line)s is longer than %(limit)s MiB: check that this is a CSV file"),
+        line=str(lines_before + 1),
+        limit=BLOCK_BYTES >> 20,
     )
 
 

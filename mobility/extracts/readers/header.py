@@ -4,6 +4,7 @@ import csv
 from collections.abc import Sequence
 
 import numpy as np
+from django.utils.translation import gettext_noop as _
 
 from mobility.base.errors import BatchFormatError
 from mobility.extracts.readers import Layout, Source
@@ -29,17 +30,19 @@ def read_header(line: bytes, *, layout: Layout, source: Source) -> tuple[int, li
 def _text(line: bytes, source: Source) -> str:
     plain = line.removeprefix(UTF8_BOM)
     if not plain.strip():
-        raise BatchFormatError("line 1 is empty: add a header with the column names")
+        raise BatchFormatError(_("line 1 is empty: add a header with the column names"))
     if b"\x00" in plain:
         raise BatchFormatError(
-            "line 1: the file contains NUL bytes, so it is binary or UTF-16: send CSV in UTF-8, or Parquet"
+            _("line 1: the file contains NUL bytes, so it is binary or UTF-16: send CSV in UTF-8, or Parquet")
         )
     kinds = kinds_of_rows(np.frombuffer(plain, np.uint8), *np.array([[[0]], [[len(plain)]]], np.int32))
     source.encoding = UTF8 if len(plain) < len(line) else encoding_of(kinds)
     if is_bad(kinds, encoding=source.encoding or UTF8).any():
         raise BatchFormatError(
-            "line 1: the header starts with a UTF-8 byte order mark, but is not "
-            "valid UTF-8: save the file as UTF-8"
+            _(
+                "line 1: the header starts with a UTF-8 byte order mark, but is not valid UTF-8: save the "
+                "file as UTF-8"
+            )
         )
     return plain.decode(source.encoding or UTF8)
 
@@ -52,7 +55,8 @@ def _columns_of(header: str, *, layout: Layout) -> tuple[str, list[str]]:
     fitting = [delimiter for delimiter in tried if all(names[delimiter].count(name) == 1 for name in wanted)]
     if len(fitting) > 1 and len({tuple(names[delimiter]) for delimiter in fitting}) > 1:
         raise BatchFormatError(
-            f"line 1: the header matches {listed(fitting)}: choose one of them in the profile"
+            _("line 1: the header matches %(names)s: choose one of them in the profile"),
+            names=listed(fitting),
         )
     if fitting:
         return fitting[0], names[fitting[0]]
@@ -65,7 +69,7 @@ def _names(header: str, delimiter: str) -> list[str]:
         return next(csv.reader([header], delimiter=delimiter))
     except csv.Error:
         raise BatchFormatError(
-            "line 1: the header is too long for column names: check that this is a CSV file with a header"
+            _("line 1: the header is too long for column names: check that this is a CSV file with a header")
         ) from None
 
 
@@ -76,13 +80,19 @@ def _misfit(names: list[str], *, wanted: tuple[str, ...], delimiter: str) -> Bat
         is_header = 2 * len(missing) <= len(wanted)
         found = f": {listed(names)}" if is_header and sum(map(len, names)) <= MOST_SHOWN else ""
         return BatchFormatError(
-            f"line 1: the header has no column {listed(missing)}, which the profile requires; it has "
-            f"{len(names)} columns (separator: {delimiter}){found}. Choose another profile, or correct the "
-            "header"
+            _(
+                "line 1: the header has no column %(missing)s, which the profile requires; it has %(count)s "
+                "columns (separator: %(separator)s)%(found)s. Choose another profile, or correct the header"
+            ),
+            missing=listed(missing),
+            count=str(len(names)),
+            separator=delimiter,
+            found=found,
         )
     twice = [name for name in wanted if names.count(name) > 1]
     return BatchFormatError(
-        f"line 1: column {listed(twice)} appears more than once: rename or remove one of them"
+        _("line 1: column %(names)s appears more than once: rename or remove one of them"),
+        names=listed(twice),
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from django.utils.translation import gettext_noop as _
 from numpy.typing import NDArray
 
 from mobility.base.errors import BatchFormatError
@@ -22,13 +23,14 @@ from mobility.extracts.readers.parquet_footer import RowGroup, check_footer, che
 from mobility.extracts.readers.parquet_pages import check_pages
 from mobility.extracts.readers.text import UTF8, is_bad, is_plain, kinds_of_rows
 from mobility.extracts.readers.thrift import NoPageError
+from reports.base.reasons import Reason
 from reports.studies.studyfile.formats import EPOCH_MS, EPOCH_S, ISO
 
 BATCH_ROWS = range(64 << 10, (96 << 10) + 1)  # the more, the faster where rows are short, and the more memory
 BATCH_BYTES = 4 << 20  # of plain pages
 MAX_LOOKED_UP = 1 << 18  # texts of a dictionary that are looked up before rows ask: 1 MB of pages has fewer
 BUFFER_BYTES = 256 << 10  # of each column that is read
-DAMAGED = "the Parquet file is damaged or ends early: write it again and send it in full"
+DAMAGED = _("the Parquet file is damaged or ends early: write it again and send it in full")
 
 
 def read_parquet(file: Buffered, *, layout: Layout, groups: range | None = None) -> Iterator[RowBlock]:
@@ -121,49 +123,63 @@ def _check_columns(reader: pq.ParquetFile, *, layout: Layout) -> None:
     missing = [name for name in layout.columns if name not in schema.names]
     if missing:
         raise BatchFormatError(
-            f"the Parquet file has no column {listed(missing)}, which the profile requires; it has "
-            f"{len(schema.names)} columns. Choose another profile, or rename the columns"
+            _(
+                "the Parquet file has no column %(missing)s, which the profile requires; it has %(count)s "
+                "columns. Choose another profile, or rename the columns"
+            ),
+            missing=listed(missing),
+            count=str(len(schema.names)),
         )
     for name in layout.columns:
         if schema.names.count(name) > 1:
             raise BatchFormatError(
-                f"the Parquet file has more than one column {name!r}: rename or remove one of them"
+                _("the Parquet file has more than one column %(name)s: rename or remove one of them"),
+                name=repr(name),
             )
         problem = _problem(schema.field(name).type, name=name, layout=layout)
         if problem:
-            raise BatchFormatError(f"column {name!r} {problem}")
+            raise problem
     stamp = layout.timestamp
     if stamp is not None and reader.schema.column(_place_of(reader, stamp)).physical_type == "INT96":
         raise BatchFormatError(
-            f"column {stamp!r} has timestamps of type INT96, which do not include a time zone: write "
-            "TIMESTAMP_MICROS (in Spark: spark.sql.parquet.outputTimestampType) or text"
+            _(
+                "column %(name)s has timestamps of type INT96, which do not include a time zone: write "
+                "TIMESTAMP_MICROS (in Spark: spark.sql.parquet.outputTimestampType) or text"
+            ),
+            name=repr(stamp),
         )
 
 
-def _problem(kind: pa.DataType, *, name: str, layout: Layout) -> str:
+def _problem(kind: pa.DataType, *, name: str, layout: Layout) -> BatchFormatError | None:
     """Why a column of this type cannot be read, or nothing."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if name == layout.timestamp:
         if pa.types.is_timestamp(kind):
-            return ""
+            return None
         if pa.types.is_integer(kind) and layout.timestamp_format == ISO:
-            return f'contains integers: set timestamp_format in the profile to "{EPOCH_S}" or "{EPOCH_MS}"'
-        wanted = "timestamps, text or integers"
+            return BatchFormatError(
+                _(
+                    "column %(name)s contains integers: set timestamp_format in the profile to "
+                    '"%(seconds)s" or "%(milliseconds)s"'
+                ),
+                name=repr(name),
+                seconds=EPOCH_S,
+                milliseconds=EPOCH_MS,
+            )
+        wanted = Reason(_("timestamps, text or integers"))
     else:
-        wanted = "text or integers"
+        wanted = Reason(_("text or integers"))
     if _is_text(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind):
-        return ""
+        return None
     if pa.types.is_decimal(kind) and kind.scale == 0:
-        return ""
+        return None
+    text = _("column %(name)s has type %(type)s: write %(wanted)s")
     if pa.types.is_floating(kind):
-        return f"contains floating-point numbers, which are not exact: write {wanted}"
-    return f"has type {_type_name(kind)}: write {wanted}"
-
-
-def _type_name(kind: pa.DataType) -> str:
-    """The type without the names of its parts, which could be long."""
-    return "of a nested type" if pa.types.is_nested(kind) else str(kind)
+        text = _("column %(name)s contains floating-point numbers, which are not exact: write %(wanted)s")
+    elif pa.types.is_nested(kind):  # the names of its parts could be long
+        text = _("column %(name)s has a nested type: write %(wanted)s")
+    return BatchFormatError(text, name=repr(name), type=str(kind)[:100], wanted=wanted)
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -183,7 +199,9 @@ def _place_of(reader: pq.ParquetFile, name: str) -> int:
         column = reader.schema.column(index)
         if column.path == name and column.name == name:
             return index
-    raise BatchFormatError(f"column {name!r} of the Parquet file must be plain, not nested")
+    raise BatchFormatError(
+        _("column %(name)s of the Parquet file must be plain, not nested"), name=repr(name)
+    )
 
 
 def _block(batch: pa.RecordBatch, *, first: int, layout: Layout, dictionaries: "_Dictionaries") -> RowBlock:

@@ -8,6 +8,8 @@ import io
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from django.utils.translation import gettext_noop as _
+
 from mobility.base.errors import BatchFormatError
 from mobility.extracts.readers.compression import PARQUET_MAGIC, Buffered
 from mobility.extracts.readers.thrift import STRUCT, NoPageError, Thrift
@@ -39,8 +41,12 @@ def check_footer(file: Buffered) -> int:
     length = int.from_bytes(tail[:4], "little")
     if tail.endswith(PARQUET_MAGIC) and MAX_FOOTER_BYTES < length <= size:
         raise BatchFormatError(
-            f"the footer of the Parquet file has {length >> 20} MiB, more than "
-            f"{MAX_FOOTER_BYTES >> 20}: write fewer and larger row groups, or fewer columns"
+            _(
+                "the footer of the Parquet file has %(size)s MiB, more than %(limit)s: write fewer and "
+                "larger row groups, or fewer columns"
+            ),
+            size=str(length >> 20),
+            limit=str(MAX_FOOTER_BYTES >> 20),
         )
     return size
 
@@ -130,16 +136,27 @@ def check_row_groups(groups: Sequence[RowGroup], *, size: int) -> None:
     """
     if len(groups) > MAX_ROW_GROUPS:
         raise BatchFormatError(
-            f"the Parquet file has {len(groups)} row groups, more than {MAX_ROW_GROUPS}: "
-            "write row groups of 100,000 rows or more, or several files"
+            _(
+                "the Parquet file has %(groups)s row groups, more than %(limit)s: write row groups of "
+                "100,000 rows or more, or several files"
+            ),
+            groups=str(len(groups)),
+            limit=str(MAX_ROW_GROUPS),
         )
     rows = [group.n_rows for group in groups]
     negative = next((number for number, n_rows in enumerate(rows, start=1) if n_rows < 0), 0)
     if negative:
-        raise BatchFormatError(f"row group {negative} of the Parquet file declares fewer than 0 rows")
+        raise BatchFormatError(
+            _("row group %(group)s of the Parquet file declares fewer than 0 rows"), group=str(negative)
+        )
     most = max(FREE_ROWS, MAX_ROWS_PER_BYTE * size)
     if sum(rows) > most:
         raise BatchFormatError(
-            f"the Parquet file declares {sum(rows)} rows in {size} bytes, more than {most}: its row "
-            "groups share pages, or repeat a row; write each row once"
+            _(
+                "the Parquet file declares %(rows)s rows in %(size)s bytes, more than %(limit)s: its row "
+                "groups share pages, or repeat a row; write each row once"
+            ),
+            rows=str(sum(rows)),
+            size=str(size),
+            limit=str(most),
         )

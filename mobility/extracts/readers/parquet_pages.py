@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext_noop as _
+
 from mobility.base.errors import BatchFormatError
 from mobility.extracts.readers.compression import Buffered
 from mobility.extracts.readers.parquet_footer import Chunk, RowGroup
@@ -87,8 +89,13 @@ def check_pages(
             for n_pages, page in enumerate(_pages(file, chunk=group.columns[index]), start=1):
                 if n_pages > MAX_PAGES:
                     raise BatchFormatError(
-                        f"column {name!r} has more than {MAX_PAGES} pages in row group {number + 1} "
-                        "of the Parquet file: write pages of about 1 MB"
+                        _(
+                            "column %(name)s has more than %(limit)s pages in row group %(group)s of the "
+                            "Parquet file: write pages of about 1 MB"
+                        ),
+                        name=repr(name),
+                        limit=str(MAX_PAGES),
+                        group=str(number + 1),
                     )
                 pages_bytes += page.plain_bytes
                 value_bytes = max(value_bytes, page.value_bytes)
@@ -103,8 +110,13 @@ def check_pages(
             as_values[name] += max(pages_bytes, int(value_bytes * group.n_rows))
         if needed > limit:
             raise BatchFormatError(
-                f"row group {number + 1} of the Parquet file has pages of {needed >> 20} MiB, more "
-                f"than {limit >> 20}: write pages of about 1 MB"
+                _(
+                    "row group %(group)s of the Parquet file has pages of %(size)s MiB, more than %(limit)s: "
+                    "write pages of about 1 MB"
+                ),
+                group=str(number + 1),
+                size=str(needed >> 20),
+                limit=str(limit >> 20),
             )
     plain_bytes = sum((as_places if name in by_place else as_values)[name] for name in columns)
     return Pages(by_place=by_place, plain_bytes=plain_bytes)

@@ -7,6 +7,7 @@ from typing import BinaryIO
 
 import numba
 import numpy as np
+from django.utils.translation import gettext_noop as _
 from numpy.typing import NDArray
 
 from mobility.base.errors import BatchFormatError
@@ -40,7 +41,7 @@ def read_list(
     head, whole = with_head(buffered(stream))
     if head.startswith(PARQUET_MAGIC):
         raise BatchFormatError(
-            "the file is a Parquet file: send the opt-out list as text, with one subscriber on each line"
+            _("the file is a Parquet file: send the opt-out list as text, with one subscriber on each line")
         )
     head, plain = with_head(plain_text(whole, head=head, source=source))
     mark = UTF8_BOM if head.startswith(UTF8_BOM) else b""

@@ -41,7 +41,7 @@ def feeds(request: HttpRequest, slug: str) -> HttpResponse:
                 _, text = service.create_token(study, by=request.user.get_username(), **form.cleaned_data)
                 form = FeedForm()
             except MobilityError as error:
-                form.add_error(None, str(error))
+                form.add_error(None, error.reason.words)
     head = queries.study_head(study.pk)
     context = {
         "study": head,

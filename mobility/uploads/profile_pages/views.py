@@ -88,7 +88,7 @@ def delete(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     try:
         delete_profile(found)
     except errors.ProfileUsedError as error:
-        messages.error(request, str(error))
+        messages.error(request, error.reason.words)
         return redirect("operator:profile", slug=slug, name=name)
     messages.success(request, gettext("The profile %(name)s was removed.") % {"name": name})
     return redirect("operator:profiles", slug=slug)
@@ -111,7 +111,7 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         sample = _sample(request, copied)
     except errors.PreviewError as error:
-        return _form(request, {**context, "refused": str(error)})
+        return _form(request, {**context, "refused": error.reason.words})
     problems = Problems("")
     proposal = sent_proposal(dict(request.POST.lists()), sample, definition=definition, problems=problems)
     found = problems.all()

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from mobility.vault.keystore import ONE_TIME_PREFIX
 from mobility.vault.models.subscribers import VaultStudy
+from reports.base.reasons import ReasonField
 
 KEY_PREFIX = ONE_TIME_PREFIX
 BY_FEED = "feed "  # how the sender of a batch by a token is named; no account has a name with a space
@@ -95,7 +96,7 @@ class Batch(models.Model):
     )
     seconds = models.FloatField(null=True, blank=True)
     peak_rss_mb = models.FloatField(null=True, blank=True)
-    failure = models.TextField(blank=True)
+    failure = ReasonField(blank=True)
 
     alive_until = models.DateTimeField(
         null=True, blank=True, help_text="a worker has it until then; after that the sweep looks"
@@ -105,7 +106,7 @@ class Batch(models.Model):
     )
     attempts = models.PositiveSmallIntegerField(default=0, help_text="times that the sweep took it up again")
     waits_since = models.DateTimeField(null=True, blank=True, help_text="for a key or a storage")
-    waits_for = models.CharField(max_length=200, blank=True, help_text="which one, in words")
+    waits_for = ReasonField(blank=True, help_text="which one, in words")
 
     class Meta:
         ordering = ["-created_at"]

@@ -3,6 +3,7 @@
 from django.db import models
 
 from mobility.vault.models.subscribers import VaultStudy
+from reports.base.reasons import ReasonField
 
 
 class Handover(models.Model):
@@ -15,9 +16,7 @@ class Handover(models.Model):
         default=False, help_text="the server claims publications, or an end, that this vault does not know"
     )
     tried_at = models.DateTimeField(null=True, blank=True)
-    problem = models.CharField(
-        max_length=500, blank=True, help_text="why the last try failed; empty: it did not"
-    )
+    problem = ReasonField(blank=True, help_text="why the last try failed; empty: it did not")
 
     def __str__(self) -> str:
         return f"handing over {self.study}"

@@ -1,0 +1,89 @@
+"""Reasons that are stored: programs read them in English, pages show them in the language of their reader."""
+
+import json
+from typing import Any, Self
+
+from django.db import models
+from django.utils.translation import gettext
+
+from reports.base.formats import number
+
+Value = str | int
+_TEMPLATE, _VALUES = "template", "values"
+
+
+class Reason(str):
+    """English text that remembers its template and values, so that it can be worded again.
+
+    Parameters
+    ----------
+    template : an English text of the catalogue (mark it with `gettext_noop`), or any other text
+    values : of the template; a value can be a reason
+    """
+
+    template: str
+    values: dict[str, Value]
+
+    def __new__(cls, template: str = "", /, **values: Value) -> Self:
+        if isinstance(template, Reason) and not values:
+            template, values = template.template, template.values
+        shown = {name: f"{value:,}" if isinstance(value, int) else value for name, value in values.items()}
+        reason = super().__new__(cls, template % shown if values else template)
+        reason.template, reason.values = template, values
+        return reason
+
+    @property
+    def words(self) -> str:
+        """Text in the active language; English where there is no translation."""
+        text = gettext(self.template) if self.template else ""
+        return text % {name: _worded(value) for name, value in self.values.items()} if self.values else text
+
+    @property
+    def is_english(self) -> bool:
+        """Return whether the active language has no words of its own for it."""
+        return bool(self.template) and gettext(self.template) == self.template
+
+    def packed(self) -> str:
+        """Text from which `unpacked` makes the same reason."""
+        return json.dumps(self._plain(), ensure_ascii=False) if self.template else ""
+
+    def _plain(self) -> dict[str, Any]:
+        values = {k: v._plain() if isinstance(v, Reason) else v for k, v in self.values.items()}
+        return {_TEMPLATE: self.template, _VALUES: values}
+
+    @classmethod
+    def unpacked(cls, stored: str) -> Self:
+        """Return the reason that was packed; a text of an earlier release stays as it is."""
+        if not stored.startswith("{"):
+            return cls(stored)
+        try:
+            return cls._made(json.loads(stored))
+        except (ValueError, TypeError, KeyError):
+            return cls(stored)
+
+    @classmethod
+    def _made(cls, found: dict[str, Any]) -> Self:
+        values = {
+            name: cls._made(value) if isinstance(value, dict) else value
+            for name, value in found[_VALUES].items()
+        }
+        return cls(found[_TEMPLATE], **values)
+
+
+def _worded(value: Value) -> str:
+    if isinstance(value, Reason):
+        return value.words
+    return number(value) if isinstance(value, int) else value
+
+
+class ReasonField(models.TextField):  # type: ignore[type-arg]
+    """A reason with its template and values; plain texts of earlier releases are read as they are."""
+
+    def from_db_value(self, value: str | None, *_: object) -> Reason | None:
+        return None if value is None else Reason.unpacked(value)
+
+    def to_python(self, value: Any) -> Reason | None:
+        return value if value is None or isinstance(value, Reason) else Reason(str(value))
+
+    def get_prep_value(self, value: Any) -> str | None:
+        return None if value is None else Reason(value).packed()
