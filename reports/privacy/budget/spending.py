@@ -114,10 +114,15 @@ class BudgetOutlook:
     """The request and the rest: a line for every cap and every period that its days touch.
 
     No line means that no cap is set for the population.
+
+    total : a line for each unit over all time, without a cap
+    others : studies that count besides the one that is asked for
     """
 
     population: str
     lines: tuple[BudgetLine, ...]
+    total: tuple[BudgetLine, ...]
+    others: int
 
     @property
     def exceeded(self) -> tuple[BudgetLine, ...]:
@@ -154,7 +159,13 @@ def outlook(
         for span in spans_of(first_day, last_day, period=period):
             spent = spent_in(others, span).of(unit)
             lines.append(BudgetLine(unit=unit, span=span, spent=spent, takes=takes.of(unit), cap=cap.epsilon))
-    return BudgetOutlook(population=population, lines=tuple(lines))
+    spent = counted(others)
+    total = tuple(
+        BudgetLine(unit=unit, span=Span(), spent=spent.of(unit), takes=takes.of(unit), cap=None)
+        for unit in Unit
+    )
+    n_others = sum(each.is_counted for each in others)
+    return BudgetOutlook(population=population, lines=tuple(lines), total=total, others=n_others)
 
 
 def spent_in(studies: Iterable[StudyLosses], span: Span) -> Losses:

@@ -3,7 +3,7 @@
 from decimal import ROUND_FLOOR, Decimal
 
 from django.utils import dates, timezone
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from reports.base import formats
 from reports.privacy.budget.spending import BudgetLine, BudgetOutlook, Period, Span, Unit, standing
@@ -62,14 +62,41 @@ def slots_sum_words(delta: Decimal | str) -> str:
 
 
 def outlook_sentences(outlook: BudgetOutlook) -> list[str]:
-    """Describe a study's part of each cap, or that there is none."""
-    if not outlook.lines:
+    """Describe a study's part of each cap, or that there is none; and the sum with the other studies."""
+    sentences = [_sentence(line) for line in outlook.lines]
+    if not sentences:
         text = gettext(
             "No cap is set for the population %(population)s, so nothing limits what its studies reveal "
             "together."
         )
+        sentences = [text % {"population": outlook.population}]
+    return sentences + _total_sentences(outlook)
+
+
+def _total_sentences(outlook: BudgetOutlook) -> list[str]:
+    """Loss of a person who is in this study and in all others, in each unit of which this study spends."""
+    text = ngettext(
+        "This study and %(n)s other study of the population %(population)s together, %(unit)s: epsilon "
+        "%(total)s, of which this study uses %(takes)s.",
+        "This study and the %(n)s other studies of the population %(population)s together, %(unit)s: epsilon "
+        "%(total)s, of which this study uses %(takes)s.",
+        outlook.others,
+    )
+    if not outlook.others:
+        text = gettext("The population %(population)s has no other study whose losses would be added.")
         return [text % {"population": outlook.population}]
-    return [_sentence(line) for line in outlook.lines]
+    return [
+        text
+        % {
+            "n": formats.number(outlook.others),
+            "population": outlook.population,
+            "unit": unit_words(line.unit),
+            "total": spent_words(line.after),
+            "takes": spent_words(line.takes),
+        }
+        for line in outlook.total
+        if line.takes != 0
+    ]
 
 
 def spent_populations() -> list[str]:

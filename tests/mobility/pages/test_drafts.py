@@ -4,6 +4,7 @@
 import re
 from dataclasses import replace
 from decimal import Decimal
+from html import unescape
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -28,6 +29,7 @@ from tests.mobility.pages.pages import (
     says,
 )
 from tests.mobility.pages.small_study import STUDY
+from tests.reports import report_factory as factory
 from tests.reports import slot_factory
 from tests.reports.page_texts import signed_in
 
@@ -365,6 +367,14 @@ class TestPages:
             draft.save()
         with django_assert_max_num_queries(12):
             assert page(client, LIST_URL).count("Fair &amp; market") == 21
+
+    def test_a_draft_shows_the_total_with_the_other_studies_of_its_population(self, client, draft):
+        says(page(client, url(draft)), "The population subscribers has no other study whose losses would be")
+        factory.create(slug="daily")
+        shown = (
+            "This study and 1 other study of the population subscribers together, all of a person's values"
+        )
+        says(unescape(page(client, url(draft))), f"{shown} (profile): epsilon 6, of which this study uses 1.")
 
     def test_a_draft_over_the_budget_says_so_beside_the_next_step(self, client, officer, draft):
         assert "exceeds the remaining budget" not in page(client, url(draft))
