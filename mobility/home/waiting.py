@@ -25,6 +25,7 @@ from mobility.vault.models.subscribers import VaultStudy
 from reports.base.formats import day_title
 from reports.privacy.budget.actions import confirmation_obstacle
 from reports.privacy.models import BudgetCap
+from reports.studies.labels import label_of
 from reports.studies.policies import OVERSEERS, Role, roles_of, studies_for
 
 FAILED_SINCE: Final = timedelta(days=30)  # the calendar of a study shows older failures
@@ -46,14 +47,14 @@ def tasks_of(reader: User) -> list[Task]:
     if Role.OPERATOR in roles:
         slugs = set(studies_for(reader, Role.OPERATOR).values_list("slug", flat=True))
         studies = dict(VaultStudy.objects.filter(slug__in=slugs, closed_at=None).values_list("pk", "slug"))
-        tasks += [*_failed(studies), *_late(studies.values())]
+        tasks += [*_failed(studies, reader), *_late(studies.values(), reader)]
     if roles & OVERSEERS:
         by = reader.get_username()
-        tasks += [*_undos(by=by), *_tables(by=by), *_caps(by=by), *_drafts(reader)]
+        tasks += [*_undos(reader), *_tables(reader), *_caps(by=by), *_drafts(reader)]
     return tasks
 
 
-def _failed(studies: Iterable[int]) -> list[Task]:
+def _failed(studies: Iterable[int], reader: User) -> list[Task]:
     """Failed batches of some studies that nothing has made up for, newest first."""
     since = timezone.now() - FAILED_SINCE
     recent = Batch.objects.filter(
@@ -66,7 +67,7 @@ def _failed(studies: Iterable[int]) -> list[Task]:
     shown = Batch.objects.filter(pk__in=waiting).order_by("-finished_at")[:FAILED_SHOWN]
     return [
         Task(
-            title=_failed_title(each),
+            title=_failed_title(each, reader),
             address=reverse("operator:batch", args=[each.pk]),
             detail=each.failure.words,
         )
@@ -97,14 +98,14 @@ def _is_last(batch: Batch) -> bool:
     return not later.exists()
 
 
-def _failed_title(batch: Batch) -> str:
-    values = {"file": batch.filename, "study": study_head(batch.study_id).shown_name}
+def _failed_title(batch: Batch, reader: User) -> str:
+    values = {"file": batch.filename, "study": label_of(study_head(batch.study_id), reader)}
     if batch.filename:
         return gettext("Check the failed file %(file)s in %(study)s") % values
     return gettext("Check the failed batch in %(study)s") % values
 
 
-def _late(slugs: Iterable[str]) -> Iterator[Task]:
+def _late(slugs: Iterable[str], reader: User) -> Iterator[Task]:
     for each in late_days(among=slugs):
         detail = ngettext(
             "The automatic upload for %(n)d day is missing: %(date)s.",
@@ -113,18 +114,18 @@ def _late(slugs: Iterable[str]) -> Iterator[Task]:
         )
         yield Task(
             title=gettext("Find the overdue files for %(study)s")
-            % {"study": study_head(each.study).shown_name},
+            % {"study": label_of(study_head(each.study), reader)},
             address=reverse("operator:coverage", args=[each.slug]),
             detail=detail % {"n": each.days, "date": day_title(each.first)},
         )
 
 
-def _undos(*, by: str) -> Iterator[Task]:
+def _undos(reader: User) -> Iterator[Task]:
     for each in undoing.waiting():
-        if undoing.obstacle(each, by=by):
+        if undoing.obstacle(each, by=reader.get_username()):
             continue
         head = study_head(each.study_id)
-        values = {"date": day_title(head.date_of(each.day)), "study": head.shown_name}
+        values = {"date": day_title(head.date_of(each.day)), "study": label_of(head, reader)}
         yield Task(
             title=gettext("Decide whether to undo the uploads to %(study)s for %(date)s") % values,
             address=reverse("administrator:study", args=[head.slug]),
@@ -132,13 +133,13 @@ def _undos(*, by: str) -> Iterator[Task]:
         )
 
 
-def _tables(*, by: str) -> Iterator[Task]:
+def _tables(reader: User) -> Iterator[Task]:
     for each in tables.waiting():
-        if not tables.obstacle(each, by=by):
+        if not tables.obstacle(each, by=reader.get_username()):
             head = study_head(each.study_id)
             yield Task(
                 title=gettext("Decide whether to release the sanitised table %(file)s of %(study)s")
-                % {"file": each.file_name, "study": head.shown_name},
+                % {"file": each.file_name, "study": label_of(head, reader)},
                 address=reverse("administrator:study", args=[head.slug]),
                 detail=_requested(each.asked_by),
             )
@@ -160,7 +161,7 @@ def _drafts(reader: User) -> Iterator[Task]:
     for state in open_drafts(reader):
         if title := _draft_title(state, by=reader.get_username()):
             yield Task(
-                title=title % {"study": state.draft.shown_name},
+                title=title % {"study": label_of(state.draft, reader)},
                 address=reverse("administrator:draft", args=[state.draft.pk]),
                 detail=state.words,
             )

@@ -16,6 +16,7 @@ from reports.accounts.matrix import Account, Matrix, access_matrix
 from reports.accounts.texts import ROLE_MEANINGS, ROLE_WORDS, role_words
 from reports.base.attachments import attachment
 from reports.base.csv_texts import csv_text
+from reports.studies.labels import label_of
 from reports.studies.models import Study
 
 COLUMNS = (
@@ -33,7 +34,7 @@ def matrix(request: HttpRequest) -> HttpResponse:
     context = {
         "matrix": found,
         "rows": [_row(each, found.studies) for each in found.accounts],
-        "choices": [(each.slug, each.shown_name) for each in everything],
+        "choices": [(each.slug, label_of(each, request.user)) for each in everything],
         "chosen": chosen,
         "roles": [(str(words), str(ROLE_MEANINGS[role])) for role, words in ROLE_WORDS.items()],
         "crumbs": [(gettext("People"), reverse("people:people"))],

@@ -21,8 +21,9 @@ from reports.accounts.matrix import Account, accounts_with_rights
 from reports.accounts.names import NAME_MAX
 from reports.accounts.texts import ROLE_MEANINGS, ROLE_WORDS, role_words
 from reports.studies.grant_models import StudyGrant, today
+from reports.studies.labels import label_of
 from reports.studies.models import Study
-from reports.studies.policies import SEES_ALL, Role, roles_of
+from reports.studies.policies import SEES_ALL, Role, Somebody, roles_of
 
 ALL = "*"  # the choice of all studies; no slug has a star
 
@@ -62,13 +63,13 @@ class GrantForm(forms.Form):
         help_text=_("Leave empty for no end date."),
     )
 
-    def __init__(self, data: object = None) -> None:
+    def __init__(self, data: object = None, *, by: Somebody) -> None:
         super().__init__(data)  # type: ignore[arg-type]
         found = Study.objects.order_by("-first_day", "slug")
         field: Any = self.fields["study"]
         field.choices = [
             ("", gettext("Choose")),
-            *((each.slug, each.shown_name) for each in found),
+            *((each.slug, label_of(each, by)) for each in found),
             (ALL, gettext("All studies, including future ones")),
         ]
         self.fields["until"].widget.attrs["min"] = today().isoformat()
@@ -129,7 +130,7 @@ def change_roles(request: HttpRequest, account_id: int) -> HttpResponse:
 @administrators_only
 def give_grant(request: HttpRequest, account_id: int) -> HttpResponse:
     """Open a study to an account."""
-    form = GrantForm(request.POST)
+    form = GrantForm(request.POST, by=request.user)
     return _change(
         request,
         account_id,
@@ -221,7 +222,7 @@ def _page(request: HttpRequest, found: User, *, password: str = "") -> HttpRespo
         "is_own": is_own,
         "may_change": _may_change(request) and not is_own,
         "role_choices": _role_choices(form),
-        "grant_form": GrantForm(),
+        "grant_form": GrantForm(by=request.user),
         "crumbs": _crumbs(),
     }
     return render(request, "accounts/person.html", context)

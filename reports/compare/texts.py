@@ -410,7 +410,13 @@ def _sentence(comparison: Comparison, row: Row) -> str:
 def _place(comparison: Comparison, *, is_reference: bool) -> str:
     report = comparison.reference if is_reference else comparison.report
     days = formats.window_title(report.first_date, report.last_date)
-    return f"{report.study.shown_name}, {days}" if comparison.kind == Kind.STUDIES else days
+    if comparison.kind != Kind.STUDIES:
+        return days
+    studies = {comparison.report.study, comparison.reference.study}
+    name = report.study.shown_name
+    if len(studies) > len({each.shown_name for each in studies}):
+        name = f"{name} ({report.study.slug})"
+    return f"{name}, {days}"
 
 
 def day_list(days: list[date]) -> str:

@@ -34,7 +34,9 @@ from reports.estimates.noise import noisy_window
 from reports.estimates.page import indicator_page
 from reports.estimates.picker import MAX_TRIANGLE_DAYS, window_query, window_title
 from reports.estimates.queries import UnionNotAvailableError, Window, WindowError, visitor_unions
+from reports.studies.labels import label_of
 from reports.studies.models import Indicator, Study
+from reports.studies.policies import Somebody
 from reports.studies.queries import has_unions, scale_of
 
 
@@ -56,7 +58,7 @@ def comparison(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResp
         asked = {}
         context |= {"state": "bad_address", "error": address_error(error, found)}
         status = 400
-    context |= _form(query, kind, indicator=found, others=others, asked=asked)
+    context |= _form(query, kind, indicator=found, others=others, asked=asked, reader=request.user)
     if status == 200:
         context |= _answer(query, kind, indicator=found, asked=asked)
     return render(request, "compare/compare.html", context, status=status)
@@ -167,6 +169,7 @@ def _form(
     indicator: Indicator,
     others: list[Indicator],
     asked: Mapping[str, Any],
+    reader: Somebody,
 ) -> dict[str, Any]:
     """Fields with what was asked for, or what a person may want to begin with."""
     study = indicator.study
@@ -192,7 +195,7 @@ def _form(
         "category": asked.get("category"),
         "reference": asked.get("reference", 0),
         "baseline": asked.get("baseline") or [],
-        "others": [(name_of(each), f"{each.study.shown_name}: {each.shown_name}") for each in others],
+        "others": [(name_of(each), f"{label_of(each.study, reader)}: {each.shown_name}") for each in others],
         "other": name_of(other) if other else "",
         "query": kept,
         "switch": _two_windows(study, window, with_window, measure=measure_of(query))

@@ -1,6 +1,5 @@
 """Tokens of programs that read: made here, shown once, listed with their last use, revoked."""
 
-from operator import attrgetter
 from typing import Any
 
 from django import forms
@@ -16,6 +15,7 @@ from reports.accounts.access import account, openers_only
 from reports.accounts.texts import role_words
 from reports.sharing import actions as access
 from reports.sharing.revoking import revoke
+from reports.studies.labels import label_of
 from reports.studies.models import Study
 from reports.studies.policies import OPENERS, Role, roles_of, studies_for
 from reports.studies.texts import crumbs_to
@@ -40,7 +40,7 @@ class TokenForm(forms.Form):
         super().__init__(data)  # type: ignore[arg-type]
         found: Any = self.fields["study"]
         found.queryset = studies_for(user, *OPENERS).order_by("-first_day", "slug")
-        found.label_from_instance = attrgetter("shown_name")
+        found.label_from_instance = lambda study: label_of(study, user)
 
 
 @require_http_methods(["GET", "POST"])

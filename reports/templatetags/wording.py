@@ -11,8 +11,10 @@ from reports.base.status import Status
 from reports.estimates import texts as estimates_texts
 from reports.estimates.queries import Estimate, WindowReport
 from reports.studies import texts as studies_texts
+from reports.studies.labels import label_of
 
 register = template.Library()
+register.filter("label_for", label_of)
 for function in (
     formats.compact,
     formats.counted,

@@ -312,7 +312,7 @@ class TestMatrix:
                 token("x", None, by=user)
                 share(fair, by=user)
             factory.create(slug=f"more-{n}")
-            with django_assert_num_queries(8):  # session, user, rights; accounts and theirs
+            with django_assert_num_queries(9):  # session, user, rights; accounts and theirs; names
                 assert officer.get(url("people")).status_code == 200
-            with django_assert_num_queries(11):
+            with django_assert_num_queries(12):
                 assert officer.get("/people/matrix/").status_code == 200
