@@ -143,7 +143,9 @@ def stopped(batch: Batch, problem: Reason, *, see_log: bool = True) -> Reason:
         advice = _(
             "Some rows may be merged. Upload the same file again to complete the batch; no row counts twice"
         )
-    return Reason(text, state=Reason(_AT_WORK[batch.state]), problem=problem, advice=Reason(advice))
+    return Reason(
+        text, state=Reason(_AT_WORK[Batch.State(batch.state)]), problem=problem, advice=Reason(advice)
+    )
 
 
 def done(batch: Batch) -> None:

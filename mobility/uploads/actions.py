@@ -347,7 +347,7 @@ def _why_broken(error: BaseException, batch: Batch) -> Reason:
     log.warning("upload_broken batch=%s error=%s", batch.pk, type(error).__name__)
     ended = Batch.objects.filter(pk=batch.pk, state__in=Batch.FINAL).first()
     if ended is not None:  # cancelled meanwhile
-        return ended.failure
+        return Reason(ended.failure)
     passed_on = (errors.UploadBrokenError, errors.SupersededError, errors.KeyMissingError)
     if isinstance(error, errors.MobilityError) and not isinstance(error, passed_on):
         return Reason(_("%(problem)s. Nothing was kept"), problem=error.reason)

@@ -25,8 +25,8 @@ class Reason(str):
     values: dict[str, Value]
 
     def __new__(cls, template: str = "", /, **values: Value) -> Self:
-        if isinstance(template, Reason) and not values:
-            template, values = template.template, template.values
+        if isinstance(template, Reason):
+            values, template = template.values | values, template.template
         shown = {name: f"{value:,}" if isinstance(value, int) else value for name, value in values.items()}
         reason = super().__new__(cls, template % shown if values else template)
         reason.template, reason.values = template, values
@@ -40,7 +40,7 @@ class Reason(str):
 
     @property
     def is_english(self) -> bool:
-        """Return whether the active language has no words of its own for it."""
+        """Return whether the active language has no translation of it."""
         return bool(self.template) and gettext(self.template) == self.template
 
     def packed(self) -> str:

@@ -9,9 +9,10 @@ from reports.studies.policies import Somebody, studies_for
 
 class _Named(Protocol):
     @property
-    def shown_name(self) -> str: ...
+    def slug(self) -> str: ...
 
-    slug: str
+    @property
+    def shown_name(self) -> str: ...
 
 
 def label_of(study: _Named, reader: Somebody) -> str:

@@ -116,7 +116,7 @@ class BudgetOutlook:
     No line means that no cap is set for the population.
 
     total : a line for each unit over all time, without a cap
-    others : studies that count besides the one that is asked for
+    others : number of other studies that count
     """
 
     population: str
@@ -159,9 +159,9 @@ def outlook(
         for span in spans_of(first_day, last_day, period=period):
             spent = spent_in(others, span).of(unit)
             lines.append(BudgetLine(unit=unit, span=span, spent=spent, takes=takes.of(unit), cap=cap.epsilon))
-    spent = counted(others)
+    everything = counted(others)
     total = tuple(
-        BudgetLine(unit=unit, span=Span(), spent=spent.of(unit), takes=takes.of(unit), cap=None)
+        BudgetLine(unit=unit, span=Span(), spent=everything.of(unit), takes=takes.of(unit), cap=None)
         for unit in Unit
     )
     n_others = sum(each.is_counted for each in others)

@@ -76,10 +76,10 @@ def outlook_sentences(outlook: BudgetOutlook) -> list[str]:
 def _total_sentences(outlook: BudgetOutlook) -> list[str]:
     """Loss of a person who is in this study and in all others, in each unit of which this study spends."""
     text = ngettext(
-        "This study and %(n)s other study of the population %(population)s together, %(unit)s: epsilon "
-        "%(total)s, of which this study uses %(takes)s.",
-        "This study and the %(n)s other studies of the population %(population)s together, %(unit)s: epsilon "
-        "%(total)s, of which this study uses %(takes)s.",
+        "Total epsilon with %(n)s other study of the population %(population)s, %(unit)s: %(total)s (this "
+        "study: %(takes)s).",
+        "Total epsilon with the %(n)s other studies of the population %(population)s, %(unit)s: %(total)s "
+        "(this study: %(takes)s).",
         outlook.others,
     )
     if not outlook.others:

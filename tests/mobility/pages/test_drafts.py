@@ -371,10 +371,8 @@ class TestPages:
     def test_a_draft_shows_the_total_with_the_other_studies_of_its_population(self, client, draft):
         says(page(client, url(draft)), "The population subscribers has no other study whose losses would be")
         factory.create(slug="daily")
-        shown = (
-            "This study and 1 other study of the population subscribers together, all of a person's values"
-        )
-        says(unescape(page(client, url(draft))), f"{shown} (profile): epsilon 6, of which this study uses 1.")
+        shown = "Total epsilon with 1 other study of the population subscribers, all of a person's values"
+        says(unescape(page(client, url(draft))), f"{shown} (profile): 5.5 (this study: 1.5).")
 
     def test_a_draft_over_the_budget_says_so_beside_the_next_step(self, client, officer, draft):
         assert "exceeds the remaining budget" not in page(client, url(draft))

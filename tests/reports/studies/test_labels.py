@@ -1,4 +1,4 @@
-"""Studies of the same name are told apart wherever one is listed or chosen, among those a reader may open."""
+"""Lists show the short name of studies that share their name with another one open to the reader."""
 
 import pytest
 from django.urls import reverse
