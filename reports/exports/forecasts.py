@@ -101,8 +101,12 @@ def to_csv(record: Mapping[str, Any]) -> bytes:
 def to_xlsx(record: Mapping[str, Any]) -> bytes:
     """A sheet that explains the forecast, one of it, and one of its backtest."""
     title = f"{gettext('Forecast')} · {record['study']}"
+    days = [datetime.fromisoformat(record["rows"][place]["at"]).date().isoformat() for place in (0, -1)]
     about = [
         (gettext("Study"), record["study"]),
+        (gettext("Indicator"), record["indicator"] or gettext("All visitors")),
+        (gettext("Days (inclusive)"), "/".join(days)),
+        (gettext("Last day with published figures"), record["last"][:10]),
         (gettext("Time zone used for days"), record["timezone"]),
         (gettext("Method"), method_words(record["method"])),
         (

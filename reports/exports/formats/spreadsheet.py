@@ -17,6 +17,7 @@ from reports.base.version import software
 from reports.estimates.queries import WindowReport
 from reports.exports.errors import ExportError
 from reports.exports.facts import facts_of, status_words
+from reports.exports.formats.column_texts import column_words
 from reports.exports.formats.columns import NAMES, Kind, kind_of
 from reports.exports.records import flat_rows
 from reports.exports.selection import Selection
@@ -72,14 +73,18 @@ def to_xlsx(selection: Selection) -> bytes:
 def workbook(
     sheets: Sequence[Sheet], *, title: str, last_date: date, about: Mapping[str, Sequence[tuple[str, str]]]
 ) -> bytes:
-    """A sheet that says what this is (`about`: pairs of texts by their headings), then the others."""
+    """A sheet that says what this is (`about`: pairs of texts by their headings) and explains the columns,
+    then the others.
+    """
     from xlsxwriter import Workbook  # noqa: PLC0415 - 0.1 s, in every web process
 
     file = io.BytesIO()
     with Workbook(file, {"constant_memory": True, "strings_to_formulas": False}) as book:
         created = datetime.combine(last_date, time())
         book.set_properties({"title": title, "author": software()["name"], "created": created})
-        _write_about(book, about)
+        names = dict.fromkeys(name for sheet in sheets for name, _ in sheet.columns)
+        columns = [(name, column_words(name)) for name in names]
+        _write_about(book, {**about, gettext("Columns"): columns})
         for sheet in sheets:
             _write_sheet(book, sheet)
     return file.getvalue()

@@ -176,7 +176,7 @@ class TestComparisons:
 
     def test_number_of_queries_does_not_grow(self, reader, fair, django_assert_max_num_queries):
         other_study()
-        for kind, n in (("windows", 10), ("categories", 10), ("baseline", 10), ("studies", 12)):
+        for kind, n in (("windows", 10), ("categories", 10), ("baseline", 10), ("studies", 13)):
             query = {"kind": kind, **SECOND, "with_from": "2024-05-30", "reference": "0"}
             if kind == "studies":
                 query |= {"with": "fair-2025/band", "with_from": "2025-05-30"}

@@ -135,6 +135,9 @@ class TestEstimates:
         }  # fmt: skip
         assert {name: said[name] for name in expected} == expected
         assert said["suppressed"].startswith("suppressed by the study's small-cell rule")
+        columns = {name: said[name] for sheet in book.worksheets[1:] for name in sheet_rows(sheet)[0]}
+        assert columns["reports"].startswith("Number of random answers")
+        assert all(text.endswith(".") for text in columns.values())
 
     def test_csv_has_every_number_and_parquet_with_its_type(self, whole):
         rows = csv_rows(whole)

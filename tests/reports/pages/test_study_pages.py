@@ -127,8 +127,8 @@ def test_calendar_marks_each_day_and_leads_those_who_write_notes_to_them(reader,
     ("name", "args", "queries"),
     [
         # each: session, user, groups, grants
-        ("home", (), 4 + 4),  # studies, notes, kept views, boards
-        ("reports:studies", (), 4 + 2 + 1),  # studies, notes; kept views
+        ("home", (), 4 + 5),  # studies, notes, kept views, boards; names
+        ("reports:studies", (), 4 + 2 + 2),  # studies, notes; kept views; names
         # study, plan, visitors, notes, area, zones, indicators, slots, boards; tallies and their plans
         ("reports:study", ("fair-2024",), 4 + 9 + 2),
         # study, indicators, visitors, zones, tally, notes
