@@ -255,6 +255,16 @@ def times() -> list[int | None]:
 
 
 class TestTokens:
+    def test_steps_for_qgis_stand_beside_the_tokens(self, reader, fair):
+        html = reader.get(TOKENS).content.decode()
+        for text in (
+            "http://testserver/api/v1/studies/STUDY/features/",
+            "Bearer TOKEN",
+            'href="/help/api.md#qgis"',
+        ):
+            assert text in html, text
+        assert 'id="qgis"' in reader.get("/help/api.md").content.decode()
+
     def test_a_token_is_shown_once_and_only_its_digest_is_kept(self, reader, made, analyst, fair):
         assert "No tokens yet" in words(reader.get(TOKENS))
         response = reader.post(TOKENS, TOKEN_FORM | {"study": "fair-2024"})
