@@ -7,6 +7,7 @@ from ldp.privacy.attacker import known_day_success, largest_success
 from ldp.protocols.repeated.question import QuestionChannel
 from ldp.protocols.two_round import TwoRoundGrr
 from reports.base import formats
+from reports.studies.texts import undone_day_words
 
 
 def repeated(spec: PlanSpec) -> list[int]:
@@ -46,17 +47,17 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
     if moves:
         text = gettext(
             "Moves (%(indicators)s): new noise is drawn every day, so reports do not show whether a "
-            "person repeats a move. The only exception is a day that is processed again after its "
-            "uploads are undone. The same noise then produces the same report."
+            "person repeats a move."
         )
         sentences.append(text % {"indicators": ", ".join(moves)})
     if visits:
         text = gettext(
             "Visited zones (%(indicators)s): new noise is drawn every day, so reports do not show whether "
-            "a person visits a zone again. The only exception is a day that is processed again after its "
-            "uploads are undone. It uses the same noise, so the report is the same."
+            "a person visits a zone again."
         )
         sentences.append(text % {"indicators": ", ".join(visits)})
+    if streams or moves or visits:
+        sentences.append(undone_day_words())
     if spec.has_fakes:
         sentences.append(
             gettext(
@@ -162,10 +163,8 @@ def _streams(spec: PlanSpec) -> str:
         return ""
     return gettext(
         "Streams (%(indicators)s): new noise is drawn for every answer, so answers do not show whether a "
-        "value has changed. The only exception is a day that is processed again after its uploads are "
-        "undone. If the value is the same, so are the noise and the answer. The days on which a person "
-        "answers are public. The limit for consecutive days does not apply to longer periods: the epsilons "
-        "of all of a person's answers add up."
+        "value has changed. The days on which a person answers are public. The limit for consecutive days "
+        "does not apply to longer periods: the epsilons of all of a person's answers add up."
     ) % {"indicators": ", ".join(slugs)}
 
 

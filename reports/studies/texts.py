@@ -256,7 +256,20 @@ def _how_repeated(spec: PlanSpec, index: int) -> str:
     )
 
 
+def undone_day_words() -> str:
+    """Explain what a day that is undone and uploaded again shows, although each day has new noise."""
+    return gettext(
+        "Exception: if the uploads for a day are undone and the day is uploaded again, an unchanged value "
+        "gives the same answer. The two versions of the day therefore show whether a person's value has "
+        "changed between them."
+    )
+
+
 def _how_stream(spec: PlanSpec) -> str:
+    return f"{_stream_words(spec)} {undone_day_words()}"
+
+
+def _stream_words(spec: PlanSpec) -> str:
     if spec.window_days == 1:
         return gettext(
             "For a daily indicator, each person answers on every day of presence. Each answer is "

@@ -27,6 +27,7 @@ from reports.ledger.models import LedgerKind
 from reports.privacy.budget.spending import Unit
 from reports.privacy.budget.texts import unit_words
 from reports.privacy.composition import Losses, losses_of
+from reports.studies.texts import undone_day_words
 
 
 class UndoWaitsError(DayStateError):
@@ -43,6 +44,7 @@ class Rise:
 
     before: Losses
     after: Losses
+    has_new_noise: bool
 
     @property
     def units(self) -> list[str]:
@@ -52,7 +54,7 @@ class Rise:
 
     @property
     def words(self) -> str:
-        """One sentence for each unit."""
+        """One sentence for each unit, and that the two versions of a day show changes, if only they do."""
         text = gettext(
             "Undoing the uploads for a published day raises epsilon, the privacy loss limit. For "
             "%(unit)s, epsilon rises from %(old)s to %(new)s."
@@ -62,14 +64,18 @@ class Rise:
             {"unit": unit_words(unit), "old": formats.epsilon(old), "new": formats.epsilon(new)}
             for unit, old, new in shown
         ]
-        return " ".join(text % each for each in values)
+        sentences = [text % each for each in values]
+        if sentences and self.has_new_noise:
+            sentences.append(undone_day_words())
+        return " ".join(sentences)
 
 
 def rise_of(study: VaultStudy) -> Rise:
     """Compare what a person loses with the published days undone so far, and with one more."""
     plan = PlanSpec.from_json(study.plan)
     before, after = (losses_of(plan, voided_days=study.voided_days + n) for n in (0, 1))
-    return Rise(before=before, after=after)
+    has_new_noise = any(each.moves or plan.is_stream(index) for index, each in enumerate(plan.indicators))
+    return Rise(before=before, after=after, has_new_noise=has_new_noise)
 
 
 def needs_second_person(study: VaultStudy) -> bool:

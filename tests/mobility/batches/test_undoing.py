@@ -16,6 +16,7 @@ from mobility.management import batch_command
 from mobility.models import Batch, DayUndo, VaultDay, VaultStudy
 from reports.ledger.actions import record
 from reports.models import LedgerEntry, LedgerKind, Plan
+from reports.privacy.composition import Losses
 from tests.mobility.pipeline import SMALL
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
@@ -129,3 +130,10 @@ def test_the_database_refuses_an_approval_by_whoever_asked(filled):
         DayUndo.objects.filter(pk=asked.pk).update(**own)
     with pytest.raises(IntegrityError), transaction.atomic(using="vault"):
         DayUndo.objects.create(study=asked.study, day=1, voided_days=1, asked_by="otto")
+
+
+@pytest.mark.parametrize("has_new_noise", [True, False])
+def test_a_day_that_is_given_again_shows_changes_where_each_day_has_new_noise(has_new_noise):
+    rise = undoing.Rise(before=Losses(), after=Losses(profile=Decimal(1)), has_new_noise=has_new_noise)
+    assert ("whether a person's value has changed between them" in rise.words) == has_new_noise
+    assert "epsilon rises from 0 to 1" in rise.words
