@@ -103,7 +103,7 @@ def joint(*parts: str) -> Edit:
         (LOOSE, study(days=8), "Days of the study rises from 7 to 8"),
         (LOOSE, study(first_day=date(2018, 5, 31)), "first_day: previously 2017-05-31, now 2018-05-31."),
         (LOOSE, study(key_until=date(2018, 5, 31)), "key_until: previously nothing, now 2018-05-31."),
-        (LOOSE, study(population="visitors"), "population: previously subscribers, now visitors."),
+        (LOOSE, study(population="visitors"), "population: previously fimu-2017-synthetic, now visitors."),
         (both(LOOSE, NOISY), plan(presence_epsilon=Decimal(2)), "Presence epsilon rises from 1 to 2"),
         (both(LOOSE, NOISY), plan(presence_epsilon=None, presence_days=None), "Presence epsilon has been removed"),
         (both(LOOSE, NOISY), plan(presence_days=4), "(presence_days): previously 7, now 4."),
