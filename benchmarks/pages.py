@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from reports.studies.studyfile.definition import AreaDefinition
 
 WEEK: Final = ("week", 7, 100.0)  # slug, days, budget in milliseconds of the 95th percentile
-SEASON: Final = ("season", 62, 300.0)
+SEASON: Final = ("season", 62, 100.0)
 N_CATEGORIES: Final = 100
 N_ZONES: Final = 100
 CROSSED: Final = (12, 37)

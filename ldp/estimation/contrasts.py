@@ -29,7 +29,7 @@ Intervals put together the score intervals of the terms: MOVER, Zou and Donner, 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
 from typing import NamedTuple
@@ -74,16 +74,19 @@ class Sample:
     n_reports: int
     n_population: int
     channel: PureChannel
+    _found: dict[float, Estimates] = field(default_factory=dict, init=False, repr=False)
 
     def estimates(self, *, level: float = 0.95) -> Estimates:
-        """Frequencies of the values: `pure_frequencies`."""
-        return pure_frequencies(
-            self.counts,
-            n_reports=self.n_reports,
-            n_population=self.n_population,
-            channel=self.channel,
-            level=level,
-        )
+        """Frequencies of the values: `pure_frequencies`, computed once: contrasts ask again and again."""
+        if level not in self._found:
+            self._found[level] = pure_frequencies(
+                self.counts,
+                n_reports=self.n_reports,
+                n_population=self.n_population,
+                channel=self.channel,
+                level=level,
+            )
+        return self._found[level]
 
     def variance(self, f: ArrayLike) -> Floats:
         """Exact variance of the estimates of true frequencies f: `pure_variance`."""

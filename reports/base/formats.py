@@ -25,9 +25,9 @@ Ts = TypeVarTuple("Ts")
 
 
 def _remembered(words: Callable[[*Ts], str]) -> Callable[[*Ts], str]:
-    """Words kept for each language: a page says the same days, and thousands of numbers, again and again."""
+    """Words kept for each language: a page says the same days again and again."""
 
-    @lru_cache(maxsize=1 << 13)  # a megabyte
+    @lru_cache(maxsize=1 << 10)
     def of_language(_language: str | None, *args: *Ts) -> str:
         return words(*args)
 
@@ -45,8 +45,8 @@ def number(value: float | None) -> str:
 
 def numbers(values: Iterable[float]) -> list[str]:
     """Whole numbers as `number` writes them: a map of a day has thousands."""
-    signs = _signs(get_language())
-    return [f"{round(value):,}".translate(signs) for value in values]
+    language = get_language()
+    return [_in(language, f"{round(value):,}") for value in values]
 
 
 def compact(value: int | None) -> str:
@@ -62,10 +62,7 @@ def compact(value: int | None) -> str:
 
 def decimal(value: float, *, decimals: int) -> str:
     """Number with a fixed count of decimals: 1234.56, 1 -> "1,234.6", in French "1 234,6"."""
-    text = f"{value:,.{decimals}f}"
-    if text.startswith("-") and not text.strip("-0.,"):
-        text = text.lstrip("-")  # zero after rounding has no sign
-    return _localised(text)
+    return _localised(_rounded(value, decimals=decimals))
 
 
 def p_value(value: float) -> str:
@@ -105,10 +102,9 @@ def with_decimal_sign(text: str) -> str:
     return text.replace(".", decimal_sign()) if "." in text else text
 
 
-@_remembered
 def percent(value: float | None) -> str:
     """Share with one decimal: 0.1234 -> "12.3%", in French `12,3 %`."""
-    return MISSING if value is None else f"{_tenths(value)}{percent_sign()}"
+    return MISSING if value is None else _localised(f"{_rounded(value * 100, decimals=1)}%")
 
 
 def amount(value: float | None, measure: str) -> str:
@@ -123,18 +119,20 @@ def amount_range(low: float | None, high: float | None, measure: str) -> str:
 
 def points(value: float) -> str:
     """Difference of two shares, in percentage points: 0.037 -> "3.7 points"."""
-    return gettext("%(number)s points") % {"number": _tenths(value)}
+    return gettext("%(number)s points") % {"number": decimal(value * 100, decimals=1)}
 
 
-@_remembered
 def percent_range(low: float | None, high: float | None) -> str:
     """Both bounds, never a width: "11.1 to 13.5%"."""
     if low is None or high is None:
         return MISSING
-    return gettext("%(low)s to %(high)s") % {"low": _tenths(low), "high": percent(high)}
+    language = get_language()
+    return _range_words(language) % {
+        "low": _in(language, _rounded(low * 100, decimals=1)),
+        "high": _in(language, f"{_rounded(high * 100, decimals=1)}%"),
+    }
 
 
-@_remembered
 def number_range(low: float | None, high: float | None) -> str:
     """Both bounds of a number of visitors."""
     return number_ranges([(low, high)])[0]
@@ -142,11 +140,12 @@ def number_range(low: float | None, high: float | None) -> str:
 
 def number_ranges(bounds: Iterable[tuple[float | None, float | None]]) -> list[str]:
     """Bounds as `number_range` writes them: a table of flows has thousands."""
-    signs, words = _signs(get_language()), gettext("%(low)s to %(high)s")
+    language = get_language()
+    words = _range_words(language)
     return [
         MISSING
         if low is None or high is None
-        else words % {"low": f"{round(low):,}".translate(signs), "high": f"{round(high):,}".translate(signs)}
+        else words % {"low": _in(language, f"{round(low):,}"), "high": _in(language, f"{round(high):,}")}
         for low, high in bounds
     ]
 
@@ -196,6 +195,7 @@ def time_title(at: datetime) -> str:
     return f"{day_title(at.date())} {at:%H:%M}"
 
 
+@_remembered
 def short_day(day: date) -> str:
     """Day without its year: "31 May"."""
     return date_format(day, pgettext("pattern of a date, as Django writes it", "j M"))
@@ -285,15 +285,30 @@ def _is_english() -> bool:
 
 def _localised(text: str) -> str:
     """A number as Python writes it with commas between thousands, in the active language."""
-    return text.translate(_signs(get_language()))
+    return _in(get_language(), text)
+
+
+def _in(language: str | None, text: str) -> str:
+    for sign, own in _signs(language):
+        text = text.replace(sign, own)
+    return text
 
 
 @lru_cache(maxsize=16)
-def _signs(language: str | None) -> dict[int, str]:
-    """Signs of a language for those of Python."""
+def _signs(language: str | None) -> tuple[tuple[str, str], ...]:
+    """Signs of Python and those of a language, in an order in which none is replaced twice."""
     with override(language):
-        return str.maketrans({",": thousands_sign(), ".": decimal_sign(), "-": MINUS})
+        own = ((",", thousands_sign()), (".", decimal_sign()), ("-", MINUS), ("%", percent_sign()))
+    return tuple((sign, other) for sign, other in own if sign != other)
 
 
-def _tenths(value: float) -> str:
-    return decimal(value * 100, decimals=1)
+@lru_cache(maxsize=16)
+def _range_words(language: str | None) -> str:
+    with override(language):
+        return gettext("%(low)s to %(high)s")
+
+
+def _rounded(value: float, *, decimals: int) -> str:
+    """A number as Python writes it with commas between thousands; zero after rounding has no sign."""
+    text = f"{value:,.{decimals}f}"
+    return text.lstrip("-") if text[0] == "-" and not text.strip("-0.,") else text

@@ -290,7 +290,7 @@ def compare_baseline(
     others = [other.first_day for other in single_days_of(indicator.study) if other.first_day != day]
     chosen = [other for other in others if baseline is None or other in baseline]
     asked = [Window(other, other) for other in (day, *chosen)]
-    (((report, *reports), tallies),) = reports_with_tallies([indicator], [asked])
+    (((report, *reports), tallies),) = reports_with_tallies([indicator], [asked], full=1)
     _check_readable(report)
     readable = [other for other in reports if other.status in READABLE]
     if not readable:
@@ -301,7 +301,9 @@ def compare_baseline(
     if len(days) == 1:  # perhaps they touch: then it is exact
         intervals = _between_windows(tallies, report.window, readable[0].window, of=of)
     mean = _scaled(_levels(baseline_mean(contrast).estimate), indicator, of=of)(LEVEL)
-    shares = day_difference(tallies, day=day, baseline=days, of="frequency")
+    shares = (
+        contrast if of == "frequency" else day_difference(tallies, day=day, baseline=days, of="frequency")
+    )
     comparison = _comparison(
         Kind.BASELINE,
         report,
@@ -379,8 +381,9 @@ def _check_readable(*reports: WindowReport) -> None:
 
 
 def _shown(*reports: WindowReport) -> Mask:
-    """Categories that no report hides; NotComparableError if there are none."""
-    shown = np.array([[not each.is_hidden for each in report.estimates] for report in reports]).all(axis=0)
+    """Categories that no report with estimates hides; NotComparableError if there are none."""
+    of_reports = (report.estimates for report in reports if report.estimates)
+    shown = np.array([[not each.is_hidden for each in estimates] for estimates in of_reports]).all(axis=0)
     if not shown.any():
         raise NotComparableError(Reason.SMALL)
     return np.asarray(shown, np.bool_)

@@ -50,11 +50,9 @@ def width(value: float, of: Quantity) -> str:
 
 def verdict_word(verdict: Verdict) -> str:
     """Higher, lower, or that nothing can be said; never a colour alone."""
-    return {
-        Verdict.HIGHER: pgettext("difference", "higher"),
-        Verdict.LOWER: pgettext("difference", "lower"),
-        Verdict.NOT_SHOWN: pgettext("difference", "no difference detected"),
-    }[verdict]
+    if verdict == Verdict.NOT_SHOWN:
+        return pgettext("difference", "no difference detected")
+    return pgettext("difference", "higher") if verdict == Verdict.HIGHER else pgettext("difference", "lower")
 
 
 def verdict_sign(verdict: Verdict) -> str:

@@ -106,10 +106,10 @@ def measure(joint: Joint, window: Window) -> Measured:
     return measure_all(joint, [window])[0]
 
 
-def measure_all(joint: Joint, windows: Sequence[Window], *, is_bare: bool = False) -> list[Measured]:
+def measure_all(joint: Joint, windows: Sequence[Window], *, full: int | None = None) -> list[Measured]:
     """Read the answers of some windows; NoCrosstabError if they have presence noise.
 
-    `is_bare` as of `reports_with_tallies`.
+    `full` as of `reports_with_tallies`.
     """
     study = joint.indicator.study
     if study.presence is not None:
@@ -119,7 +119,7 @@ def measure_all(joint: Joint, windows: Sequence[Window], *, is_bare: bool = Fals
                 "noise, and the error of a sum of such counts is not computed."
             )
         )
-    ((reports, tallies),) = reports_with_tallies([joint.indicator], [list(windows)], is_bare=is_bare)
+    ((reports, tallies),) = reports_with_tallies([joint.indicator], [list(windows)], full=full)
     return [
         Measured(
             joint=joint,

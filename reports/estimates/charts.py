@@ -6,7 +6,7 @@ figures follow the light or dark scheme of the reader. Texts are pseudo-HTML to 
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import escape
 from math import ceil
 from typing import Any
@@ -17,7 +17,7 @@ from reports.base import formats
 from reports.base.status import Status
 from reports.estimates import texts as estimates_texts
 from reports.estimates.coverage import DayCoverage
-from reports.estimates.options import MAX_LINES, ReportOptions, ordered, shown_value
+from reports.estimates.options import MAX_LINES, ReportOptions, ordered, shown_value, shown_visitors
 from reports.estimates.queries import Estimate, WindowReport
 from reports.studies.models import Study
 
@@ -326,9 +326,8 @@ def _hover(report: WindowReport, estimate: Estimate, *, options: ReportOptions) 
         people = estimates_texts.visitors_range(estimate)
         share = f"{_blank(estimate)} ({interval})"
     else:
-        shown = shown_value(report, estimate, options=replace(options, measure="visitors"))
-        people = formats.number(shown.value)
-        share = estimates_texts.share_words(report, estimate, options=options)
+        people = formats.number(shown_visitors(report, estimate, values=options.values).value)
+        share = estimates_texts.share_words(estimate, options=options)
     return f"{name}<br>{share}<br>{gettext('%(number)s visitors') % {'number': people}}"
 
 

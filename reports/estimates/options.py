@@ -122,12 +122,21 @@ class ShownValue:
 
 def shown_value(report: WindowReport, estimate: Estimate, *, options: ReportOptions) -> ShownValue:
     """Value and interval of an estimate in the measure that was asked for; None where no one answered."""
-    is_consistent = options.values == "consistent"
     if options.measure == "frequency":
-        value = estimate.consistent if is_consistent else estimate.frequency
-        return ShownValue(value=value, low=estimate.ci_low, high=estimate.ci_high)
+        return shown_share(estimate, values=options.values)
+    return shown_visitors(report, estimate, values=options.values)
+
+
+def shown_share(estimate: Estimate, *, values: str) -> ShownValue:
+    """Share and interval of an estimate, unbiased or consistent."""
+    value = estimate.consistent if values == "consistent" else estimate.frequency
+    return ShownValue(value=value, low=estimate.ci_low, high=estimate.ci_high)
+
+
+def shown_visitors(report: WindowReport, estimate: Estimate, *, values: str) -> ShownValue:
+    """Visitors and interval of an estimate, unbiased or consistent."""
     value = estimate.visitors
-    if is_consistent and estimate.consistent is not None and report.scale is not None:
+    if values == "consistent" and estimate.consistent is not None and report.scale is not None:
         value = estimate.consistent * report.scale
     return ShownValue(value=value, low=estimate.visitors_ci_low, high=estimate.visitors_ci_high)
 

@@ -253,15 +253,22 @@ def indicator_reports(indicator: Indicator, windows: Iterable[Window]) -> list[W
 
 
 def reports_with_tallies(
-    indicators: Sequence[Indicator], windows: Sequence[Sequence[Window]], *, is_bare: bool = False
+    indicators: Sequence[Indicator], windows: Sequence[Sequence[Window]], *, full: int | None = None
 ) -> list[tuple[list[WindowReport], IndicatorTallies]]:
     """Estimates of several indicators in their windows, and the tallies that they come from.
 
-    Both are of the same publication, so that what is computed from the tallies fits the estimates. Bare
-    reports have estimates only where the small-category rule may hide some: thousands a day take long.
+    Both are of the same publication, so that what is computed from the tallies fits the estimates. After
+    the first `full` windows, reports have estimates only where the small-category rule may hide some:
+    thousands a day take long.
     """
     return [
-        ([_window_report(loaded, window, is_bare=is_bare) for window in chosen], tallies_of(loaded))
+        (
+            [
+                _window_report(loaded, window, is_bare=full is not None and place >= full)
+                for place, window in enumerate(chosen)
+            ],
+            tallies_of(loaded),
+        )
         for loaded, chosen in zip(load(indicators), windows, strict=True)
     ]
 

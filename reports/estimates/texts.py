@@ -1,7 +1,7 @@
 """Texts of a report of a window, in sentences."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
@@ -11,7 +11,7 @@ from reports.base import formats
 from reports.base.formats import noisy_number, number, number_range, percent, percent_range, status_word
 from reports.base.status import Status
 from reports.estimates.derived import KeyFigures, Returning
-from reports.estimates.options import ReportOptions, shown_value
+from reports.estimates.options import ReportOptions, shown_share
 from reports.estimates.queries import Estimate, WindowReport, surely_present
 from reports.estimates.small_categories import below
 from reports.studies.texts import status_reason
@@ -95,17 +95,13 @@ def share_range(estimate: Estimate) -> str:
     return percent_range(estimate.ci_low, estimate.ci_high)
 
 
-def share_words(report: WindowReport, estimate: Estimate, *, options: ReportOptions) -> str:
+def share_words(estimate: Estimate, *, options: ReportOptions) -> str:
     """The share that these options show, with its interval, which is that of the unbiased estimate."""
-    shown = shown_value(report, estimate, options=replace(options, measure="frequency"))
-    words = {
-        "share": percent(shown.value),
-        "unbiased": percent(estimate.frequency),
-        "range": share_range(estimate),
-    }
+    shown = shown_share(estimate, values=options.values)
+    words = {"share": percent(shown.value), "range": share_range(estimate)}
     if shown.is_outside:
         text = gettext("%(share)s (adjusted; unbiased estimate: %(unbiased)s, 95%% interval %(range)s)")
-        return text % words
+        return text % {**words, "unbiased": percent(estimate.frequency)}
     return gettext("%(share)s (95%% interval %(range)s)") % words
 
 
@@ -145,11 +141,11 @@ def report_summary(report: WindowReport, *, options: ReportOptions = DEFAULT_OPT
         return " ".join(filter(None, (text % {"visitors": _visitors_of(report)}, hidden)))
     text = gettext("Of %(visitors)s, an estimated %(share)s are in the largest category, %(category)s.") % {
         "visitors": _visitors_of(report),
-        "share": share_words(report, largest, options=options),
+        "share": share_words(largest, options=options),
         "category": largest.shown_category,
     }
     beyond = beyond_words(share) if options.values == "unbiased" else ""
-    return " ".join(filter(None, (text, beyond, _runner_up(report, others, options=options), hidden)))
+    return " ".join(filter(None, (text, beyond, _runner_up(others, options=options), hidden)))
 
 
 def beyond_words(share: float | None) -> str:
@@ -217,13 +213,13 @@ def _visitors_of(report: WindowReport) -> str:
     }
 
 
-def _runner_up(report: WindowReport, others: Sequence[Estimate], *, options: ReportOptions) -> str:
+def _runner_up(others: Sequence[Estimate], *, options: ReportOptions) -> str:
     """The second largest of all categories, where it surely has someone; `others` are in order."""
     if not others or (others[0].ci_low or 0.0) <= 0:
         return ""
     return gettext("The next largest category is %(category)s, with %(share)s.") % {
         "category": others[0].shown_category,
-        "share": share_words(report, others[0], options=options),
+        "share": share_words(others[0], options=options),
     }
 
 

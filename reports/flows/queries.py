@@ -137,7 +137,7 @@ def flows_of(pair: PlacePair, window: Window) -> Flows:
 
 
 def _people(pair: PlacePair, window: Window, windows: Sequence[Window], *, joint: Joint) -> Flows:
-    measured = measure_all(joint, windows, is_bare=True)
+    measured = measure_all(joint, windows, full=0)
     there = [each for each in measured if each.reports is not None and each.report.status != Status.OUTAGE]
     if not there:
         raise NoFlowsError(measured[0].report.status)
@@ -214,7 +214,7 @@ class DaysOfItems:
 def days_of_items(indicator: Indicator, window: Window) -> DaysOfItems:
     """Read the days of a window. NoFlowsError if none has answers that may be shown."""
     windows = [Window(day, day) for day in range(window.first_day, window.last_day + 1)]
-    ((reports, tallies),) = reports_with_tallies([indicator], [windows], is_bare=True)
+    ((reports, tallies),) = reports_with_tallies([indicator], [windows], full=0)
     there = [each for each in reports if each.n_reports and each.status != Status.OUTAGE]
     if not there:
         raise NoFlowsError(reports[0].status)

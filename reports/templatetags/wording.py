@@ -1,8 +1,10 @@
 """Filters for numbers, days, epsilons and estimates; the words themselves are in `reports.base.formats`."""
 
+from collections.abc import Sequence
+from html import escape
+
 from django import template
 from django.conf import settings
-from django.utils.html import escape
 from django.utils.safestring import SafeString
 
 from ldp.estimation.noisy_estimators import NoisyTotal
@@ -71,18 +73,28 @@ def visitors_cell(estimate: Estimate) -> SafeString:
 
 
 @register.filter
+def estimate_cells(row: Sequence[tuple[str, Estimate]], measure: str) -> SafeString:
+    """Cells of a category over many days, each with the head of its column; a page has 1,500 of them."""
+    cell = visitors_cell if measure == "visitors" else share_cell
+    return SafeString(
+        "".join(
+            f'<td class="number" data-head="{escape(head)}">{cell(estimate)}</td>' for head, estimate in row
+        )
+    )
+
+
+@register.filter
 def consistent_cell(estimate: Estimate) -> SafeString:
     """Consistent share, which has no interval; a blank has its sign alone: its row has the word."""
     if estimate.status == Status.OK:
         return SafeString(escape(formats.percent(estimate.consistent)))
-    return _blank(estimate.status, is_quiet=True)
+    return blank(estimate.status, is_quiet=True)
 
 
 @register.filter
 def noisy_cell(total: NoisyTotal) -> SafeString:
     """A noisy number of visitors, not below none, and its interval."""
-    interval = escape(formats.noisy_range(total))
-    return SafeString(f'{escape(formats.noisy_number(total))}<br><span class="muted small">{interval}</span>')
+    return with_interval(escape(formats.noisy_number(total)), formats.noisy_range(total))
 
 
 @register.filter
@@ -90,7 +102,7 @@ def visitors_of(report: WindowReport) -> SafeString:
     """Visitors of a window: exact, or noisy with an interval; else sign and word of the blank."""
     if report.noisy_visitors is not None:
         return noisy_cell(report.noisy_visitors)
-    return _blank(report.status) if report.n_visitors == 0 else total_cell(report.n_visitors, report.status)
+    return blank(report.status) if report.n_visitors == 0 else total_cell(report.n_visitors, report.status)
 
 
 @register.filter
@@ -98,21 +110,24 @@ def reports_of(report: WindowReport) -> SafeString:
     """Answers of a window, as `visitors_of`; noise alone can make them negative."""
     if report.noisy_visitors is not None and report.n_reports is not None:
         return total_cell(max(report.n_reports, 0), report.status)
-    return _blank(report.status) if report.n_visitors == 0 else total_cell(report.n_reports, report.status)
+    return blank(report.status) if report.n_visitors == 0 else total_cell(report.n_reports, report.status)
 
 
 @register.filter
 def total_cell(total: int | None, status: str) -> SafeString:
     """An exact number; where there is none, sign and word of the blank."""
-    return _blank(status) if total is None else SafeString(escape(formats.number(total)))
+    return blank(status) if total is None else SafeString(escape(formats.number(total)))
 
 
 def _cell(estimate: Estimate, *, figure: str, interval: str) -> SafeString:
     if estimate.below is not None:
         return _small(formats.reason_words(estimate))
-    shown = escape(figure) if estimate.status == Status.OK else _blank(estimate.status)
-    if estimate.frequency is None:
-        return SafeString(shown)
+    shown = escape(figure) if estimate.status == Status.OK else blank(estimate.status)
+    return SafeString(shown) if estimate.frequency is None else with_interval(shown, interval)
+
+
+def with_interval(shown: str, interval: str) -> SafeString:
+    """A number, as HTML, with its interval below."""
     return SafeString(f'{shown}<br><span class="muted small">{escape(interval)}</span>')
 
 
@@ -120,7 +135,8 @@ def _small(words: str) -> SafeString:
     return SafeString(f'<span class="blank">{escape(words)}</span>')
 
 
-def _blank(status: str, *, is_quiet: bool = False) -> SafeString:
+def blank(status: str, *, is_quiet: bool = False) -> SafeString:
+    """Why there is no number: a sign and a word, which only screen readers get where it is quiet."""
     sign, word = escape(formats.status_sign(status)), escape(formats.status_word(status))
     if is_quiet:
         word = SafeString(f'<span class="visually-hidden">{word}</span>')
