@@ -5,10 +5,11 @@ from html import escape
 from django import template
 from django.utils.safestring import SafeString
 
+from ldp.estimation.windows import Quantity
 from reports.base import formats
 from reports.base.status import Status
 from reports.compare import texts
-from reports.compare.queries import Quantity, Row, Value, Verdict
+from reports.compare.queries import Row, Value, Verdict
 from reports.templatetags.wording import blank, with_interval
 
 register = template.Library()
