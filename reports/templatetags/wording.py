@@ -136,7 +136,7 @@ def _small(words: str) -> SafeString:
 
 
 def blank(status: str, *, is_quiet: bool = False) -> SafeString:
-    """Why there is no number: a sign and a word, which only screen readers get where it is quiet."""
+    """Say why there is no number by a sign and a word; only screen readers get the word where it is quiet."""
     sign, word = escape(formats.status_sign(status)), escape(formats.status_word(status))
     if is_quiet:
         word = SafeString(f'<span class="visually-hidden">{word}</span>')
