@@ -33,7 +33,8 @@ from mobility.vault.queries import closed_error
 from reports.ledger.models import LedgerKind
 from reports.studies.models import Study
 from reports.studies.plan_models import Plan
-from reports.studies.studyfile import StudyDefinition
+from reports.studies.studyfile import IndicatorDefinition, StudyDefinition
+from reports.studies.studyfile.origins import ORIGIN_KEYS
 from reports.transfer.plans import replace_plan_rows
 from reports.transfer.studies import Approval, StudyExistsError
 
@@ -184,15 +185,33 @@ def _check_copy(row: VaultStudy, draft: PlanDraft) -> None:
     old = StudyDefinition.from_json(row.definition)
     new = StudyDefinition.from_json(draft.definition)
     profiles = ExtractProfile.objects.filter(study=row).order_by("name").values_list("name", flat=True)
-    was, now = (
-        [(each.slug, each.categories, each.origin, each.lookup) for each in of.static_indicators]
-        for of in (old, new)
-    )
-    if profiles and was != now:
+    changed = _changed_sources(old.static_indicators, new.static_indicators)
+    if profiles and changed:
         raise DraftError(
-            f"extract profiles must not outlive their indicators, got {', '.join(profiles)}: ask an "
-            "operator to remove these profiles first"
+            f"extract profiles say how columns become the static indicators of the plan in force, and this "
+            f"draft changes {', '.join(changed)}. Profiles of this study: {', '.join(profiles)}: ask an "
+            "operator to remove these profiles, publish the draft, then ask for new profiles"
         )
+
+
+def _changed_sources(old: tuple[IndicatorDefinition, ...], new: tuple[IndicatorDefinition, ...]) -> list[str]:
+    """Name the indicators that profiles of the old ones do not fit, each with the keys that differ."""
+    was, now = ({each.slug: _source(each) for each in of} for of in (old, new))
+    both = [slug for slug in was if slug in now]
+    keys = {slug: [key for key, of in was[slug].items() if now[slug].get(key) != of] for slug in both}
+    found = [f"{slug} ({', '.join(of)})" for slug, of in keys.items() if of]
+    found += [slug for slug in (*was, *now) if slug not in both]
+    return found or (["the order of indicators"] if list(was) != list(now) else [])
+
+
+def _source(indicator: IndicatorDefinition) -> dict[str, object]:
+    """Return what a profile must fit, by key of the study file."""
+    return {
+        "categories": indicator.categories,
+        "lookup": indicator.lookup,
+        "derive": indicator.derive,
+        **{key: getattr(indicator.origin, key, None) for key in ORIGIN_KEYS},
+    }
 
 
 def _check_without_data(row: VaultStudy) -> None:

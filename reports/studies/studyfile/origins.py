@@ -1,7 +1,8 @@
 """Visitor categories from home codes and operators' countries: residents, national and foreign tourists.
 
 Source of the country codes: ITU, Operational Bulletin, list of mobile country or geographical area codes
-(complement to Recommendation ITU-T E.212); countries and areas by their ISO 3166-1 code.
+(complement to Recommendation ITU-T E.212; 535 of Guam: bulletin 859, 1.V.2006); countries and areas by their
+ISO 3166-1 code. Operators of Guam and the Northern Mariana Islands use codes of the United States, too.
 """
 
 from collections.abc import Mapping
@@ -21,15 +22,15 @@ MCC_DIGITS: Final = 3
 # Test networks, satellites and private networks: of no country.
 NO_COUNTRY: Final = ("001", "901", "902", "991", "999")
 _CODES: Final = """
-AD213 AE424+430+431 AF412 AG344 AI365 AL276 AM283 AO631 AR722 AS544 AT232 AU505 AW363 AZ400 BA218 BB342
-BD470 BE206 BF613 BG284 BH426 BI642 BJ616 BL340 BM350 BN528 BO736 BQ362 BR724 BS364 BT402 BW652 BY257 BZ702
-CA302 CD630 CF623 CG629 CH228 CI612 CK548 CL730 CM624 CN460+461 CO732 CR712 CU368 CV625 CW362 CY280 CZ230
-DE262 DJ638 DK238 DM366 DO370 DZ603 EC740 EE248 EG602 ER657 ES214 ET636 FI244 FJ542 FK750 FM550 FO288 FR208
-GA628 GB234+235 GD352 GE282 GF340+742 GG234 GH620 GI266 GL290 GM607 GN611 GP340 GQ627 GR202 GT704 GU310+311
-GW632 GY738 HK454 HN708 HR219 HT372 HU216 ID510 IE272 IL425 IM234 IN404+405+406 IQ418 IR432 IS274 IT222
-JE234 JM338 JO416 JP440+441 KE639 KG437 KH456 KI545 KM654 KN356 KP467 KR450 KW419 KY346 KZ401 LA457 LB415
-LC358 LI295 LK413 LR618 LS651 LT246 LU270 LV247 LY606 MA604 MC212 MD259 ME297 MF340 MG646 MH551 MK294 ML610
-MM414 MN428 MO455 MP310 MQ340 MR609 MS354 MT278 MU617 MV472 MW650 MX334 MY502 MZ643 NA649 NC546 NE614 NG621
+AD213 AE424+430+431 AF412 AG344 AI365 AL276 AM283 AO631 AR722 AS544 AT232 AU505 AW363 AZ400 BA218 BB342 BD470
+BE206 BF613 BG284 BH426 BI642 BJ616 BL340 BM350 BN528 BO736 BQ362 BR724 BS364 BT402 BW652 BY257 BZ702 CA302
+CD630 CF623 CG629 CH228 CI612 CK548 CL730 CM624 CN460+461 CO732 CR712 CU368 CV625 CW362 CY280 CZ230 DE262
+DJ638 DK238 DM366 DO370 DZ603 EC740 EE248 EG602 ER657 ES214 ET636 FI244 FJ542 FK750 FM550 FO288 FR208 GA628
+GB234+235 GD352 GE282 GF340+742 GG234 GH620 GI266 GL290 GM607 GN611 GP340 GQ627 GR202 GT704 GU310+311+535
+GW632 GY738 HK454 HN708 HR219 HT372 HU216 ID510 IE272 IL425 IM234 IN404+405+406 IQ418 IR432 IS274 IT222 JE234
+JM338 JO416 JP440+441 KE639 KG437 KH456 KI545 KM654 KN356 KP467 KR450 KW419 KY346 KZ401 LA457 LB415 LC358
+LI295 LK413 LR618 LS651 LT246 LU270 LV247 LY606 MA604 MC212 MD259 ME297 MF340 MG646 MH551 MK294 ML610 MM414
+MN428 MO455 MP310+534 MQ340 MR609 MS354 MT278 MU617 MV472 MW650 MX334 MY502 MZ643 NA649 NC546 NE614 NG621
 NI710 NL204 NO242 NP429 NR536 NU555 NZ530 OM422 PA714 PE716 PF547 PG537 PH515 PK410 PL260 PM308 PR330 PS425
 PT268 PW552 PY744 QA427 RE647 RO226 RS220 RU250 RW635 SA420 SB540 SC633 SD634 SE240 SG525 SH658 SI293 SK231
 SL619 SM292 SN608 SO637 SR746 SS659 ST626 SV706 SX362 SY417 SZ653 TC376 TD622 TG615 TH520 TJ436 TK554 TL514
@@ -86,7 +87,20 @@ def read_origin(table: Table) -> OriginRule:
         if country not in COUNTRY_CODES:
             rule = unknown(country, known=sorted(COUNTRY_CODES), noun="ISO country code")
             table.add(f"countries[{place}]", rule)
+    for code, others in _sharing(countries).items():
+        rule = f"must also list {', '.join(others)}: their operators may have mobile country code {code}, too"
+        table.add("countries", rule, list(countries))
     return OriginRule(operator_column=table.text("operator_column"), home=home, countries=countries)
+
+
+def _sharing(countries: tuple[str, ...]) -> dict[str, list[str]]:
+    """Return the countries that are missing in a list, by the code that they share with some of it."""
+    own = {code for country in countries for code in COUNTRY_CODES.get(country, ())}
+    missing = {
+        code: [other for other, codes in COUNTRY_CODES.items() if code in codes and other not in countries]
+        for code in sorted(own)
+    }
+    return {code: others for code, others in missing.items() if others}
 
 
 def _texts(table: Table, key: str) -> tuple[str, ...]:

@@ -76,13 +76,13 @@ def test_a_visitor_category_is_a_kind_of_the_form_alone():
         "column": "home",
         "operator_column": "mcc",
         "home": "93048",
-        "countries": "FR\nGP",
+        "countries": "RE\nYT",
     }
     text = edited(
         BLANK, add=["visitor_category"], **{f"indicator-0__{key}": each for key, each in fields.items()}
     )
     (made,) = tables_of_text(text, filename="")["indicator"]
-    listed = {"home": ["93048"], "countries": ["FR", "GP"]}
+    listed = {"home": ["93048"], "countries": ["RE", "YT"]}
     assert made == {"kind": "static", "derive": "visitor_category", **fields, **listed}
     assert without_field(tables_of_text(text, filename="")) == []
     assert edited(text) == text
@@ -91,7 +91,7 @@ def test_a_visitor_category_is_a_kind_of_the_form_alone():
 
 
 def test_a_draft_keeps_a_visitor_category():
-    text = STUDY + origin("who", column="home", home=("93048",), countries=("FR", "GP"))
+    text = STUDY + origin("who", column="home", home=("93048",), countries=("RE", "YT"))
     study = definition_of(text)
     typed = Typed.of(study)
     assert typed.kind_of(typed.rows[-1]) == "visitor_category"

@@ -25,6 +25,7 @@ from reports.models import Indicator, LedgerEntry, Plan, PlanIndicator, Publicat
 from reports.privacy.statement.document import privacy_statement
 from reports.studies.queries import current_plan
 from reports.studies.studyfile import StudyDefinition
+from reports.studies.studyfile.origins import VISITOR_CATEGORIES, VISITOR_CATEGORY, OriginRule
 from reports.transfer.plans import PlanInUseError
 from reports.transfer.publications import apply_publication
 from reports.transfer.slots import PublicationError
@@ -293,6 +294,26 @@ class TestReplacing:
         profile.delete()
         publish_draft(draft, revision=2, by="adam")
         check_whole(fewer, version=2)
+
+    def test_a_changed_home_list_is_named_with_what_to_do(self, definition):
+        def planned(home: str) -> PlanDraft:
+            rule = OriginRule(operator_column="mcc", home=(home,), countries=("FR",))
+            who = replace(
+                definition.indicators[0], slug="who", column="home", derive=VISITOR_CATEGORY, origin=rule,
+                categories=VISITOR_CATEGORIES, categories_fr=None, name_fr=None,
+            )  # fmt: skip
+            draft = drafts.draft_of_study(SLUG, by="adam")
+            drafts.save_draft(
+                draft, replace(definition, indicators=(who, *definition.indicators)), revision=1, by="adam"
+            )
+            return approved(draft)
+
+        publish_draft(planned("25"), revision=2, by="adam")
+        given = {"study": VaultStudy.objects.get(), "name": "operator-x", "definition": {}}
+        ExtractProfile.objects.create(**given)
+        expected = r"draft changes who \(home\)\. Profiles of this study: operator-x: ask an operator"
+        with pytest.raises(drafts.DraftError, match=expected):
+            publish_draft(planned("90"), revision=2, by="adam")
 
     @pytest.mark.database
     def test_whatever_kills_it_the_next_attempt_ends_the_same(self, definition):

@@ -518,7 +518,7 @@ def test_hours_of_the_day_are_reported_by_the_best_code(derive) -> None:
     assert isinstance(plain.answer_channel(index), GrrChannel)
 
 
-ORIGIN = STUDY + origin("who", column="home", home=("93048", "93100"), countries=("FR", "GP"))
+ORIGIN = STUDY + origin("who", column="home", home=("93048", "93100"), countries=("FR", "RE", "YT"))
 
 
 def test_visitor_categories_are_a_static_indicator_of_three_fixed_categories() -> None:
@@ -527,7 +527,7 @@ def test_visitor_categories_are_a_static_indicator_of_three_fixed_categories() -
     assert (who.kind, who.column, who.origin.operator_column) == ("static", "home", "mcc")
     assert who.categories == ("Resident", "National tourist", "Foreign tourist")
     assert who.categories_fr == ("Résident", "Touriste national", "Touriste étranger")
-    assert who.origin.operators["208"] == who.origin.operators["340"] == 1
+    assert who.origin.operators["208"] == who.origin.operators["647"] == 1
     assert (who.origin.operators["262"], who.origin.operators["901"]) == (2, None)
     assert through_json(study) == study == read_tables(tables_of(study), like=study)
     plain = parse(STUDY + static("who", *who.categories, column="home"))
@@ -542,7 +542,8 @@ def test_country_codes_are_three_digits_of_geographic_areas() -> None:
     codes = [code for codes in COUNTRY_CODES.values() for code in codes]
     assert all(re.fullmatch("[2-7][0-9]{2}", code) for code in codes)
     assert not {*codes} & {*NO_COUNTRY}
-    assert (len(COUNTRY_CODES), len({*codes})) == (236, 237)
+    assert (len(COUNTRY_CODES), len({*codes})) == (236, 239)
+    assert (COUNTRY_CODES["GU"][-1], COUNTRY_CODES["MP"][-1]) == ("535", "534")
     assert COUNTRY_CODES["US"] == ("310", "311", "312", "313", "314", "315", "316")
 
 
@@ -555,7 +556,9 @@ def test_country_codes_are_three_digits_of_geographic_areas() -> None:
         ('["93048", "93100"]', "[]", "who].home: must be a list of 1 to 1000 different texts"),
         ('["93048", "93100"]', '["93048", "93048"]', "who].home: must be a list of 1 to 1000 different texts"),
         ('home = ["93048", "93100"]', "", "who].home: is missing"),
-        ('["FR", "GP"]', '["FR", "FX"]', "who].countries[2]: unknown ISO country code"),
+        ('["FR", "RE", "YT"]', '["FR", "FX"]', "who].countries[2]: unknown ISO country code"),
+        ('["FR", "RE", "YT"]', '["FR", "GP"]', "who].countries: must also list BL, GF, MF, MQ: their operators may have mobile country code 340, too"),
+        ('["FR", "RE", "YT"]', '["FR", "YT"]', "who].countries: must also list RE"),
         ('operator_column = "mcc"', "", "who].operator_column: is missing"),
         ('operator_column = "mcc"', 'operator_column = "age"', 'who].operator_column: must be its own column, but indicator[age_band].column uses it, got "age"'),
         ('operator_column = "mcc"', 'operator_column = "mcc"\ncategories = ["a", "b"]', "who].categories: must be absent: the categories of a derived indicator are fixed"),

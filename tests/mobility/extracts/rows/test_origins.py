@@ -27,7 +27,9 @@ CASES = {
     (home, operator): CODES[kind][where]
     for (home, where), (operator, kind) in product(HOMES.items(), OPERATORS.items())
 }
-ORIGIN = origin("origin", column="age", home=("93048", "93100"), countries=("FR", "GP"))
+ORIGIN = origin(
+    "origin", column="age", home=("93048", "93100"), countries=("FR", "GP", "BL", "GF", "MF", "MQ")
+)
 
 
 def study_of(*more, mechanism="spl-grr"):
