@@ -13,6 +13,7 @@ from reports.exports import smoothed as smoothed_downloads
 from reports.exports import views as downloads
 from reports.exports.boards import views as board_downloads
 from reports.exports.findings import crosstabs as crosstab_downloads
+from reports.exports.findings import extrapolation as extrapolation_downloads
 from reports.exports.findings import flows as flow_downloads
 from reports.exports.findings import means as means_downloads
 from reports.exports.findings import models as model_downloads
@@ -110,6 +111,11 @@ urlpatterns = [
     file(f"{INDICATOR}/days", downloads.download_days, name="days_file"),
     file(f"{INDICATOR}/smoothed", smoothed_downloads.download_smoothed, name="smoothed_file"),
     file(f"{INDICATOR}/compare", downloads.download_comparison, name="compare_file"),
+    file(
+        f"{INDICATOR}/extrapolation",
+        extrapolation_downloads.download_extrapolation,
+        name="extrapolation_file",
+    ),
     file(f"{INDICATOR}/means", means_downloads.download_means, name="means_file"),
     file(f"{INDICATOR}/number", number_downloads.download_number, name="number_file"),
     file(f"{INDICATOR}/movement", downloads.download_movement, name="movement_file"),

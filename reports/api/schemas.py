@@ -330,6 +330,52 @@ class MeansAnswer(Window):
     market_share: float
 
 
+People = Annotated[
+    float | None, Field(description="people: visitors divided by the market share of their category")
+]
+NotScaled = Annotated[float | None, Field(description="visitors as the network sees them")]
+
+
+class ExtrapolationRow(Strict):
+    """Total of a window, or one of its categories, with the market shares by category that were used."""
+
+    study: Slug
+    indicator: Slug
+    first_day: date
+    last_day: date
+    plan_version: int
+    mechanism: str
+    epsilon: float = Field(description="nominal epsilon of one answer")
+    unit: Literal["attribute", "profile"] = Field(description="privacy unit")
+    n_visitors: Visitors
+    n_reports: int | None
+    shares_name: str = Field(description="name of the market shares")
+    shares_valid_from: date
+    shares_valid_to: date | None = Field(description="last day; null: no end")
+    category: str | None = Field(description="null: the total of all categories")
+    category_share: float | None = Field(description="market share of the category; null for totals")
+    category_share_low: float | None = Field(description="end of its 95% interval; null: taken as exact")
+    category_share_high: float | None
+    not_scaled: NotScaled
+    not_scaled_std_error: NotScaled
+    not_scaled_ci_low: NotScaled = Field(description="null for totals, which are counted")
+    not_scaled_ci_high: NotScaled
+    people: People
+    people_std_error: People
+    people_ci_low: People
+    people_ci_high: People
+    status: Status
+
+
+class ExtrapolationAnswer(Strict):
+    """Totals of a window and of each of its days."""
+
+    sentence: str = Field(description="the total of the window in words, or why there is none")
+    rows: list[ExtrapolationRow] = Field(
+        description="the window, then its days; without those for which no market shares are valid"
+    )
+
+
 class ModelRow(Strict):
     """Modelled share of all visitors with one combination."""
 

@@ -23,6 +23,7 @@ from reports.api.auth import Session, Token, reader_of, study_of
 from reports.api.comparisons import change_answer
 from reports.api.crosstab import association_answer, model_answer, query_answer
 from reports.api.document import DocumentedApi
+from reports.api.extrapolation import extrapolation_answer
 from reports.api.features.operations import router as features
 from reports.api.flows import findings_answer
 from reports.api.numbers import means_answer, number_answer
@@ -273,6 +274,20 @@ def means(
     refuse_unknown(request, "from", "to")
     found = _indicator(request, study, indicator)
     return means_answer(request, found, _window(found.study, first, last))
+
+
+@api.get(
+    INDICATOR + "/extrapolation",
+    response=answers(schemas.ExtrapolationAnswer),
+    summary=gettext_noop("Total scaled by market shares of categories"),
+)
+def extrapolation(
+    request: HttpRequest, study: str, indicator: str, first: From = None, last: To = None
+) -> HttpResponseBase:
+    """People that the visitors of a window and of each of its days stand for, and the unscaled numbers."""
+    refuse_unknown(request, "from", "to")
+    found = _indicator(request, study, indicator)
+    return extrapolation_answer(request, found, _window(found.study, first, last))
 
 
 @api.get(

@@ -38,7 +38,7 @@ class Change:
 
 
 # Of [study]: what names or scales a study, and changes nothing for a person in it.
-_HARMLESS = ("slug", "name", "name_fr", "market_share", "expected_subscribers")
+_HARMLESS = ("slug", "name", "name_fr", "market_share", "category_shares", "expected_subscribers")
 # Compared by what they lead to, below.
 _WEIGHED = (
     "days", "min_publication", "small_cell", "small_category",

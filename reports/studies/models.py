@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from reports.studies.geography.stored import GridMap
 from reports.studies.names import in_language
+from reports.studies.studyfile.category_shares import CategoryShares
 from reports.studies.studyfile.definition import DEFAULT_POPULATION
 
 
@@ -30,6 +31,11 @@ class Study(models.Model):
     first_day = models.DateField()
     days = models.PositiveSmallIntegerField(validators=[MinValueValidator(1), MaxValueValidator(62)])
     market_share = models.DecimalField(max_digits=9, decimal_places=8)
+    category_shares = models.JSONField(
+        null=True,
+        blank=True,
+        help_text="list of market shares by category; null = none",
+    )
     min_publication = models.PositiveIntegerField()
     small_cell = models.PositiveIntegerField(
         default=0, help_text="windows with fewer visitors are not shown; 0 = no such rule"
@@ -86,6 +92,11 @@ class Study(models.Model):
     def shown_name(self) -> str:
         """Name in the active language."""
         return in_language(self.name, self.name_fr)
+
+    @property
+    def shares_by_category(self) -> list[CategoryShares]:
+        """Market shares by category of some indicators, in the order of their categories."""
+        return [CategoryShares.from_json(each) for each in self.category_shares or ()]
 
     @property
     def is_key_overdue(self) -> bool:

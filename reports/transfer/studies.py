@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, time
 from types import MappingProxyType
 from typing import Any
@@ -18,6 +18,7 @@ from reports.studies.models import Indicator, Study
 from reports.studies.plan_models import Plan, PlanIndicator
 from reports.studies.slot_models import StudySlots
 from reports.studies.studyfile import StudyDefinition
+from reports.studies.studyfile.definition import plain_value
 from reports.studies.studyfile.slots_definition import ZoneLevel
 from reports.studies.tally_models import Publication, Tally, VisitorTally
 
@@ -107,6 +108,7 @@ def study_fields(definition: StudyDefinition) -> dict[str, Any]:
         "first_day": definition.first_day,
         "days": definition.days,
         "market_share": definition.market_share,
+        "category_shares": _shares_of(definition),
         "min_publication": definition.min_publication,
         "presence": None if presence is None else presence.to_json(),
         "small_cell": definition.small_cell,
@@ -117,6 +119,17 @@ def study_fields(definition: StudyDefinition) -> dict[str, Any]:
         "population": definition.population,
         "key_until": definition.key_until,
     }
+
+
+def _shares_of(definition: StudyDefinition) -> list[dict[str, Any]] | None:
+    """Market shares by category as plain values, in the order of the categories; None = none."""
+    categories = {each.slug: each.categories for each in definition.indicators}
+    found = []
+    for each in definition.category_shares:
+        of_category = {share.category: share for share in each.shares}
+        in_order = tuple(of_category[category] for category in categories[each.indicator])
+        found.append(plain_value(replace(each, shares=in_order)))
+    return found or None
 
 
 def mark_closed(*, study_slug: str, closed_at: datetime) -> None:

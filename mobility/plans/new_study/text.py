@@ -28,6 +28,7 @@ from mobility.plans.pages.draft_typed import (
     section_of,
     whole,
 )
+from reports.studies.studyfile.category_shares import KEY as SHARES
 from reports.studies.studyfile.problems import Problems
 from reports.studies.studyfile.redraft import Tables
 from reports.studies.studyfile.toml import parse_toml
@@ -269,13 +270,18 @@ def _array_of(rows: list[dict[str, Any]]) -> Any:
 
 def _table(values: Mapping[str, Any]) -> Any:
     table = tomlkit.table()
-    below = {key: value for key, value in values.items() if key == "visitor" and isinstance(value, dict)}
+    below = {key: value for key, value in values.items() if _is_below(key, value)}
     for key, value in values.items():
         if key not in below:
             table[key] = _item(value)
     for key, value in below.items():
-        table[key] = _table(value)
+        table[key] = _array_of(value) if isinstance(value, list) else _table(value)
     return table
+
+
+def _is_below(key: str, value: Any) -> bool:
+    """Return whether a value has its own heading: further keys of the section stand before it."""
+    return (key == "visitor" and isinstance(value, dict)) or (key == SHARES and isinstance(value, list))
 
 
 def blank_text(*, timezone: str, first_day: date) -> str:

@@ -11,6 +11,7 @@ from reports.base import formats
 from reports.base.status import Status
 from reports.estimates import texts as estimates_texts
 from reports.estimates.queries import Estimate, WindowReport
+from reports.exports.drawing.letters import legible_visual
 from reports.exports.drawing.pages import (
     MAX_CATEGORIES,
     bare_svgs,
@@ -22,6 +23,14 @@ from reports.exports.drawing.pages import (
 )
 from reports.exports.pdf.document import Document
 from reports.exports.selection import Scope, Selection
+from reports.extrapolation.queries import extrapolation, has_shares
+from reports.extrapolation.texts import (
+    category_cells,
+    method_words,
+    people_texts,
+    shares_words,
+    total_sentence,
+)
 from reports.studies import texts as studies_texts
 
 _DAYS_PER_TABLE = 5
@@ -61,6 +70,44 @@ def add_results(document: Document, part: Selection, *, extent: Extent) -> None:
         _add_window_table(document, in_order(part, at_most=extent.categories))
     else:
         _add_days(document, part, most_cells=extent.cells)
+    if has_shares(part.reports[0].indicator):
+        _add_extrapolation(document, part, most=extent.categories)
+
+
+def _add_extrapolation(document: Document, part: Selection, *, most: int) -> None:
+    """Totals of the population: of a window with its categories, or of each day."""
+    found = [extrapolation(each) for each in part.reports]
+    document.paragraph(gettext("Total scaled by category"))
+    if part.scope != Scope.WINDOW:
+        head = [gettext("Day"), gettext("Visitors, not scaled"), gettext("People"), gettext("95% interval")]
+        rows = [
+            [
+                formats.short_day(each.report.last_date),
+                count_words(each.report, each.report.n_visitors),
+                *people_texts(each.total),
+            ]
+            for each in found
+        ]
+        document.grid(head, rows, widths=(42, 42, 42, 44))
+        shares = {each.shares.name: shares_words(each.shares) for each in found if each.shares}
+        texts = [gettext("Market shares: %(shares)s.") % {"shares": each} for each in shares.values()]
+        document.paragraph(legible_visual(" ".join([*texts, method_words(found[0])])), muted=True)
+        return
+    (whole,) = found
+    document.paragraph(legible_visual(f"{total_sentence(whole)} {method_words(whole)}"))
+    if not whole.rows:
+        return
+    head = [
+        whole.report.indicator.shown_name,
+        gettext("Visitors, not scaled"),
+        gettext("95% interval"),
+        gettext("Market share"),
+        gettext("People"),
+        gettext("95% interval"),
+    ]
+    rows = [list(category_cells(each)) for each in whole.rows[:most]]
+    total = [gettext("Total"), visitors_words(whole.report), "", "", *people_texts(whole.total)]
+    document.grid(head, [*rows, total], widths=(38, 24, 30, 26, 22, 30))
 
 
 def count_words(report: WindowReport, value: int | None) -> str:

@@ -16,6 +16,7 @@ from ldp.privacy.plans import Kind, Mechanism, PresenceTally
 from ldp.protocols.channels import Unit
 from ldp.protocols.numbers.threshold import Scale
 from reports.studies.names import in_language
+from reports.studies.studyfile.category_shares import CategoryShares
 from reports.studies.studyfile.formats import ISO, Delimiter
 from reports.studies.studyfile.hours import OF_HOURS
 from reports.studies.studyfile.lookups import Lookup
@@ -49,6 +50,7 @@ DEFAULT_POPULATION = "subscribers"
 _LEFT_OUT: Final = frozenset(
     {"name_fr", "categories_fr", "zones_fr", "tallies", "slots", "parts", "scale", "groups", "max_moves"}
     | {"epsilon_first", "hash_cells", "window_days", "small_category", "report", "origin", "lookup"}
+    | {"category_shares"}
 )
 
 
@@ -258,6 +260,7 @@ class StudyDefinition:
 
     population : name of the people; what studies of the same one reveal of a person adds up
     key_until : day by which the study must be closed and its key destroyed; None = no such day
+    category_shares : market shares of the categories of static indicators, for totals of the population
     """
 
     slug: str
@@ -281,6 +284,7 @@ class StudyDefinition:
     key_until: date | None = None
     name_fr: str | None = None
     slots: SlotsDefinition | None = None
+    category_shares: tuple[CategoryShares, ...] = ()
 
     @property
     def shown_name(self) -> str:
@@ -361,7 +365,7 @@ class StudyDefinition:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; decimals and dates become text, so that nothing is rounded."""
-        plain: dict[str, Any] = _plain(self)
+        plain: dict[str, Any] = plain_value(self)
         return plain
 
     @classmethod
@@ -381,16 +385,18 @@ class StudyDefinition:
                 "location": _location_from_json(data.get("location")),
                 "key_until": _date(data.get("key_until")),
                 "slots": None if data.get("slots") is None else SlotsDefinition.from_json(data["slots"]),
+                "category_shares": tuple(map(CategoryShares.from_json, data.get("category_shares", ()))),
             }
         )
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
+    """Return a value of a definition as JSON has it: decimals and dates as text."""
     if is_dataclass(value):
         found = ((each.name, getattr(value, each.name)) for each in fields(value))
-        return {name: _plain(of) for name, of in found if of not in (None, ()) or name not in _LEFT_OUT}
+        return {name: plain_value(of) for name, of in found if of not in (None, ()) or name not in _LEFT_OUT}
     if isinstance(value, tuple):
-        return [_plain(each) for each in value]
+        return [plain_value(each) for each in value]
     if isinstance(value, Decimal):
         return format(value, "f")
     if isinstance(value, date):

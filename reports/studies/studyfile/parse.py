@@ -7,6 +7,7 @@ from typing import Any, get_args
 from ldp import LdpError, PlanError, PlanSpec, check_cap
 from ldp.privacy.plans import Kind
 from ldp.privacy.report_words import plan_words
+from reports.studies.studyfile.category_shares import KEY, missing_and_unknown
 from reports.studies.studyfile.definition import (
     AreaDefinition,
     ExtractProfile,
@@ -206,6 +207,7 @@ def check_plan(definition: StudyDefinition, *, filename: str) -> None:
     """Raise StudyFileError if the plan as a whole cannot be kept."""
     cap = definition.plan.epsilon_profile
     key = "plan"
+    check_category_shares(definition, filename=filename)
     try:
         spec = definition.plan_spec()
         _check_room(spec)
@@ -215,6 +217,26 @@ def check_plan(definition: StudyDefinition, *, filename: str) -> None:
             check_cap(spec, cap)
     except LdpError as error:
         raise StudyFileError([Problem(file=filename, key=key, rule=str(error))]) from error
+
+
+def check_category_shares(definition: StudyDefinition, *, filename: str) -> None:
+    """Raise StudyFileError for shares that are not those of all categories of a static indicator."""
+    problems, of_slug = Problems(filename), {each.slug: each for each in definition.indicators}
+    for place, shares in enumerate(definition.category_shares, start=1):
+        key, indicator = f"study.{KEY}[{place}]", of_slug.get(shares.indicator)
+        if indicator is None or indicator.kind != "static" or indicator.scale is not None:
+            rule = "must name a static indicator with categories"
+            problems.add(f"{key}.indicator", rule, shares.indicator)
+            continue
+        for rule in missing_and_unknown(shares, indicator.categories):
+            problems.add(f"{key}.shares", rule)
+    if definition.category_shares and definition.plan.presence_epsilon is not None:
+        problems.add(f"study.{KEY}", "must be absent with presence_epsilon, which makes visitors noisy")
+    if definition.category_shares and definition.plan.mechanism.startswith("rsfd-"):
+        rule = "needs a mechanism without made-up answers, whose totals have no exact error"
+        problems.add(f"study.{KEY}", rule, definition.plan.mechanism)
+    if problems.found:
+        raise StudyFileError(problems.all())
 
 
 def check_small_cells(definition: StudyDefinition) -> None:

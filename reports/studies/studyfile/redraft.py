@@ -38,6 +38,8 @@ def tables_of(definition: StudyDefinition) -> Tables:
         "plan": _plain(definition.plan),
         "indicator": [_indicator(each) for each in definition.indicators],
     }
+    shares = [each.to_table() for each in definition.category_shares]
+    tables["study"]["category_shares"] = shares or None
     tables["study"]["visitor"] = {
         "min_minutes": definition.visitor.min_minutes,
         "from": _clock(definition.visitor.from_minute),

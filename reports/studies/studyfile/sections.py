@@ -13,6 +13,7 @@ from ldp.privacy.plans import PRESENCE_TALLIES, Mechanism, PresenceTally
 from ldp.privacy.slots import DAY_MINUTES, MAX_DELTA, MIN_DELTA, SLOT_MINUTES
 from ldp.protocols.channels import Unit
 from reports.studies.slots import SlotClock
+from reports.studies.studyfile.category_shares import SHARE, read_category_shares
 from reports.studies.studyfile.definition import (
     ATTRIBUTES,
     DEFAULT_POPULATION,
@@ -49,7 +50,6 @@ EPSILON = NumberRule(
 WEIGHT = NumberRule("must be a number from 0.001 to 1000", lambda x: Decimal("0.001") <= x <= 1000)
 CAP = NumberRule("must be a number > 0 and <= 9999", lambda x: 0 < x <= 9999)
 PRESENCE = NumberRule("must be a number from 0.001 to 20", lambda x: Decimal("0.001") <= x <= 20)
-SHARE = NumberRule("must be a number > 0 and <= 1", lambda x: 0 < x <= 1)
 DELTA = NumberRule(
     "must be a number from 0.000000000001 to 0.01", lambda x: MIN_DELTA <= Fraction(x) <= MAX_DELTA
 )
@@ -85,6 +85,7 @@ def read_study(table: Table, *, default_min_publication: int) -> dict[str, Any]:
     if table.has("key_until"):
         last_day = facts["first_day"] + timedelta(days=facts["days"] - 1)
         facts["key_until"] = table.day("key_until", low=last_day, high=KEY_UNTIL_TO)
+    facts["category_shares"] = read_category_shares(table)
     table.finish()
     return facts
 

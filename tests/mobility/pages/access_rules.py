@@ -104,7 +104,8 @@ RULES = {
         about=STUDY, **NONE_YET,
     ),
     **of(
-        "reports:number_file reports:means_file reports:forecast_indicator_file reports:smoothed_file",
+        "reports:number_file reports:means_file reports:forecast_indicator_file reports:smoothed_file "
+        "reports:extrapolation_file",
         about=INDICATOR, **NONE_YET,
     ),
     "reports:dpia": Rule(roles=OVERSEERS, about=STUDY),
@@ -201,6 +202,7 @@ READING = {
     "/studies/{study}/indicators/{indicator}/windows": True, "/studies/{study}/places": True,
     "/studies/{study}/indicators/{indicator}/number": True,
     "/studies/{study}/indicators/{indicator}/means": True,
+    "/studies/{study}/indicators/{indicator}/extrapolation": True,
     "/studies/{study}/places/grid": True, "/studies/{study}/queries": True,
     "/studies/{study}/indicators/{indicator}/association": True,
     "/studies/{study}/indicators/{indicator}/change": True,
