@@ -1,4 +1,4 @@
-"""Texts of extrapolated totals: the shares that were used, and the total beside the unscaled number."""
+"""Texts of extrapolated totals: the shares that were used, the total and the unscaled number."""
 
 from django.utils.text import capfirst
 from django.utils.translation import gettext
@@ -20,7 +20,7 @@ def shares_words(shares: CategoryShares) -> str:
 
 
 def total_sentence(found: Extrapolation) -> str:
-    """Say how many people there are, beside the visitors that were counted, or why that is not known."""
+    """Say how many people there are, and how many visitors were counted, or why that is not known."""
     if found.shares is None:
         return gettext(
             "No total for the population: no market shares by category are valid on all of these days."

@@ -280,7 +280,7 @@ def _table(values: Mapping[str, Any]) -> Any:
 
 
 def _is_below(key: str, value: Any) -> bool:
-    """Return whether a value has its own heading: further keys of the section stand before it."""
+    """Return whether a value has its own heading, behind the other keys of the section."""
     return (key == "visitor" and isinstance(value, dict)) or (key == SHARES and isinstance(value, list))
 
 

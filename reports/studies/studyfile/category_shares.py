@@ -52,11 +52,12 @@ class CategoryShares:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Rebuild shares from plain values."""
-        numbers = ("share", "low", "high")
         shares = tuple(
             CategoryShare(
                 category=each["category"],
-                **{key: None if each[key] is None else Decimal(each[key]) for key in numbers},
+                share=Decimal(each["share"]),
+                low=None if each["low"] is None else Decimal(each["low"]),
+                high=None if each["high"] is None else Decimal(each["high"]),
             )
             for each in data["shares"]
         )

@@ -87,7 +87,7 @@ def test_categories_keep_the_intervals_of_their_visitors() -> None:
 @pytest.mark.parametrize("channel", [GRR, OUE], ids=["GRR", "OUE"])
 @pytest.mark.parametrize("error", [0.0, 0.05], ids=["known", "estimated"])
 def test_over_400_keys_totals_are_unbiased_and_covered(channel, error) -> None:
-    """Of shares that are estimates themselves the inverse is biased by the square of their relative error."""
+    """The inverse of an estimated share is biased by the square of its relative error."""
     n, runs = 1500, 400
     everyone = np.random.default_rng(1).choice(3, 2 * n, p=[0.6, 0.3, 0.1]).astype(np.int32)
     truth = np.bincount(everyone, minlength=3) @ (1 / SHARES)

@@ -71,7 +71,7 @@ def test_page_file_pdf_api_and_link_say_the_same(reader, client, token, analyst,
     ends = f"{round(whole.total.ci_low):,} to {round(whole.total.ci_high):,}"
     said = f"About {total} people (95% interval: {ends})."
     assert f"{said} Not scaled: {whole.report.n_visitors:,} visitors." in text
-    assert "Survey 7, valid from Wednesday 1 May 2024 to Saturday 1 June 2024" in text
+    assert "Survey 7, valid from Wed 1 May 2024 to Sat 1 Jun 2024" in text
     assert "It also includes the error of each market share that has an interval" in text
     assert "20.0% (17.0 to 23.0%)" in text
     assert [f"{round(each.total.value):,}" in text for each in days] == [True, True]
@@ -136,9 +136,9 @@ def test_small_numbers_stay_hidden(reader) -> None:
 
 def test_readers_see_the_shares_of_a_study_and_everything_in_french(reader, study) -> None:
     text = words(reader.get("/studies/fair-2024/"))
-    assert "Survey 7 ( gender , valid from Wednesday 1 May 2024 to Saturday 1 June 2024)" in text
+    assert "Survey 7 ( gender , valid from Wed 1 May 2024 to Sat 1 Jun 2024)" in text
     assert "M 20.0% (17.0%\u201323.0%)" in text
     found = extrapolation(window_report(gender(study), Window(2, 3)))
     with translation.override("fr"):
-        assert "Non redressé" in total_sentence(found)
-        assert "Enquête 7, valables du mercredi 1 mai 2024 au samedi 1 juin 2024" in total_sentence(found)
+        assert "Sans redressement" in total_sentence(found)
+        assert "Enquête 7, valables du mer 1 mai 2024 au sam 1 juin 2024" in total_sentence(found)

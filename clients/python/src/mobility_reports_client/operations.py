@@ -126,6 +126,42 @@ Expected = TypedDict("Expected", {  # noqa: UP013
 }, total=False)
 
 
+ExtrapolationAnswer = TypedDict("ExtrapolationAnswer", {  # noqa: UP013
+    "sentence": Required[str],
+    "rows": Required[list["ExtrapolationRow"]],
+}, total=False)
+
+
+ExtrapolationRow = TypedDict("ExtrapolationRow", {  # noqa: UP013
+    "study": Required[str],
+    "indicator": Required[str],
+    "first_day": Required[str],
+    "last_day": Required[str],
+    "plan_version": Required[int],
+    "mechanism": Required[str],
+    "epsilon": Required[float],
+    "unit": Required[Literal["attribute", "profile"]],
+    "n_visitors": Required[int | None],
+    "n_reports": Required[int | None],
+    "shares_name": Required[str],
+    "shares_valid_from": Required[str],
+    "shares_valid_to": Required[str | None],
+    "category": Required[str | None],
+    "category_share": Required[float | None],
+    "category_share_low": Required[float | None],
+    "category_share_high": Required[float | None],
+    "not_scaled": Required[float | None],
+    "not_scaled_std_error": Required[float | None],
+    "not_scaled_ci_low": Required[float | None],
+    "not_scaled_ci_high": Required[float | None],
+    "people": Required[float | None],
+    "people_std_error": Required[float | None],
+    "people_ci_low": Required[float | None],
+    "people_ci_high": Required[float | None],
+    "status": Required[Literal["ok", "not_reliable", "not_collected", "suppressed", "small", "outage"]],
+}, total=False)
+
+
 FlowRow = TypedDict("FlowRow", {  # noqa: UP013
     "origin": Required[str | None],
     "destination": Required[str | None],
@@ -847,6 +883,11 @@ class Operations(Caller):
     def means(self, study: str, indicator: str, *, from_: str | None = None, to: str | None = None) -> MeansAnswer:
         """Mean of a numeric indicator by category."""
         found: MeansAnswer = self.get(f"studies/{segment(study)}/indicators/{segment(indicator)}/means", {"from": from_, "to": to})
+        return found
+
+    def extrapolation(self, study: str, indicator: str, *, from_: str | None = None, to: str | None = None) -> ExtrapolationAnswer:
+        """Total scaled by market shares of categories."""
+        found: ExtrapolationAnswer = self.get(f"studies/{segment(study)}/indicators/{segment(indicator)}/extrapolation", {"from": from_, "to": to})
         return found
 
     def scenario(self, study: str, *, present: str | None = None, absent: str | None = None, exactly: str | None = None, in_a_row: str | None = None, nights: str | None = None) -> Scenario:
