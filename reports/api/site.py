@@ -279,7 +279,7 @@ def means(
 @api.get(
     INDICATOR + "/extrapolation",
     response=answers(schemas.ExtrapolationAnswer),
-    summary=gettext_noop("Total scaled by market shares of categories"),
+    summary=gettext_noop("Total scaled to the population by category"),
 )
 def extrapolation(
     request: HttpRequest, study: str, indicator: str, first: From = None, last: To = None

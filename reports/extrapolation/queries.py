@@ -1,6 +1,6 @@
 """People that the visitors of a window stand for: those of each category, divided by its market share."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from statistics import NormalDist
 from typing import Final
@@ -112,9 +112,8 @@ def _found(report: WindowReport, shares: CategoryShares, *, channel: LinearChann
     asked = {"shares": share_values, "share_errors": np.array([_error(each) for each in shares.shares])}
     n_visitors, n_reports = report.n_visitors or 0, report.n_reports or 0
     estimates = _estimates(report)
-    total = scaled_total(
-        estimates, **asked, channel=channel, n_reports=n_reports, n_population=n_visitors, level=LEVEL
-    )
+    sizes = {"channel": channel, "n_reports": n_reports, "n_population": n_visitors, "level": LEVEL}
+    total, expected = (scaled_total(each, **asked, **sizes) for each in (estimates, _even(estimates)))
     people = scaled_categories(estimates, **asked, n_population=n_visitors, level=LEVEL)
     one = np.ones_like(share_values)
     seen = scaled_categories(
@@ -125,7 +124,7 @@ def _found(report: WindowReport, shares: CategoryShares, *, channel: LinearChann
     return Extrapolation(
         report=report,
         shares=shares,
-        total=_people(total, _reading(total, most=most)),
+        total=_people(total, _reading(expected, most=most)),
         rows=tuple(
             CategoryPeople(
                 category=each.category,
@@ -139,9 +138,18 @@ def _found(report: WindowReport, shares: CategoryShares, *, channel: LinearChann
     )
 
 
-def _reading(total: LinearEstimate, *, most: float) -> Status:
-    """Judge a total by the width of its interval among all totals that there could be."""
-    return estimates_status(Status.OK, ci_low=[total.ci_low / most], ci_high=[total.ci_high / most])
+def _even(estimates: Estimates) -> Estimates:
+    """Return estimates of as many visitors in each category."""
+    even = np.full_like(estimates.frequency, 1 / estimates.frequency.size)
+    return replace(estimates, frequency=even, consistent=even)
+
+
+def _reading(expected: LinearEstimate, *, most: float) -> Status:
+    """Judge a total by the width of its interval, were all categories of the same size.
+
+    Its own width grows with the total: near the limit, only the lowest totals would be shown.
+    """
+    return estimates_status(Status.OK, ci_low=[expected.ci_low / most], ci_high=[expected.ci_high / most])
 
 
 def _people(found: LinearEstimate, status: Status) -> People:

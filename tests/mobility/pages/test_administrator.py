@@ -75,6 +75,11 @@ class TestStudy:
         Plan.objects.update(voided_days=1)  # undone days are part of what is certified
         shown = page(client, "/administrator/fair/")
         says(shown, "Certified epsilon per profile 2 ", "Daily: at most 4 answers per person")
+        shares = {"name": "Survey", "indicator": "gender", "valid_from": "2024-01-01", "valid_to": None}
+        shares["shares"] = [{"category": "F", "share": "0.38", "low": "0.3", "high": "0.5"}]
+        Study.objects.update(category_shares=[shares])
+        shown = page(client, "/administrator/fair/")
+        says(shown, "Survey ( gender , valid from Mon 1 Jan 2024) F 38.0% (30.0%\u201350.0%).")
 
 
 class TestCreate:

@@ -123,6 +123,24 @@ def test_days_without_shares_have_no_total_and_windows_over_two_have_those_of_da
     assert "No total for the population" in words(refused)
 
 
+def test_days_with_as_many_answers_are_all_shown_or_none() -> None:
+    """The width of a total grows with it: it must not decide which totals are shown."""
+    study = factory.published(category_shares=(shares(),), epsilon="1")
+    report = window_report(gender(study), Window(2, 2))
+    first, *others = report.estimates
+    found = {}
+    for n in range(10, 200, 10):
+        for share in (-0.5, 0, 0.5, 1, 1.5):
+            rest = [
+                replace(each, frequency=(1 - share) / 2, consistent=max(1 - share, 0) / 2) for each in others
+            ]
+            moved = (replace(first, frequency=share, consistent=share), *rest)
+            total = extrapolation(replace(report, n_reports=n, estimates=moved)).total
+            assert found.setdefault(n, total.status) == total.status
+    assert [*found.values()] == sorted(found.values())
+    assert {*found.values()} == {"not_reliable", "ok"}
+
+
 def test_small_numbers_stay_hidden(reader) -> None:
     study = factory.published(category_shares=(shares(),), epsilon="3", small_category=1000)
     assert any(each.is_hidden for each in window_report(gender(study), Window(2, 3)).estimates)

@@ -886,7 +886,7 @@ class Operations(Caller):
         return found
 
     def extrapolation(self, study: str, indicator: str, *, from_: str | None = None, to: str | None = None) -> ExtrapolationAnswer:
-        """Total scaled by market shares of categories."""
+        """Total scaled to the population by category."""
         found: ExtrapolationAnswer = self.get(f"studies/{segment(study)}/indicators/{segment(indicator)}/extrapolation", {"from": from_, "to": to})
         return found
 
