@@ -360,10 +360,10 @@ class ExtrapolationRow(Strict):
     not_scaled_std_error: NotScaled
     not_scaled_ci_low: NotScaled = Field(description="null for totals, which are counted")
     not_scaled_ci_high: NotScaled
-    people: People
-    people_std_error: People
-    people_ci_low: People
-    people_ci_high: People
+    scaled: People
+    scaled_std_error: People
+    scaled_ci_low: People
+    scaled_ci_high: People
     status: Status
 
 

@@ -112,8 +112,12 @@ def _found(report: WindowReport, shares: CategoryShares, *, channel: LinearChann
     asked = {"shares": share_values, "share_errors": np.array([_error(each) for each in shares.shares])}
     n_visitors, n_reports = report.n_visitors or 0, report.n_reports or 0
     estimates = _estimates(report)
-    sizes = {"channel": channel, "n_reports": n_reports, "n_population": n_visitors, "level": LEVEL}
-    total, expected = (scaled_total(each, **asked, **sizes) for each in (estimates, _even(estimates)))
+    total, expected = (
+        scaled_total(
+            each, **asked, channel=channel, n_reports=n_reports, n_population=n_visitors, level=LEVEL
+        )
+        for each in (estimates, _even(estimates))
+    )
     people = scaled_categories(estimates, **asked, n_population=n_visitors, level=LEVEL)
     one = np.ones_like(share_values)
     seen = scaled_categories(

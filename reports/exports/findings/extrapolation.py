@@ -19,7 +19,7 @@ from reports.extrapolation.texts import method_words, total_sentence
 from reports.studies.models import Indicator
 
 _SHARES = ("category_share", "category_share_low", "category_share_high")
-_PEOPLE = ("not_scaled", "people")
+_PEOPLE = ("not_scaled", "scaled")
 
 
 @file_of_study

@@ -80,7 +80,7 @@ def test_page_file_pdf_api_and_link_say_the_same(reader, client, token, analyst,
     assert [row["category"] for row in rows] == ["", "F", "M", "NR"] * 3
     assert [row["first_day"] for row in rows[::4]] == ["2024-05-31", "2024-05-31", "2024-06-01"]
     assert {(row["shares_name"], row["shares_valid_to"]) for row in rows} == {("Survey 7", "2024-06-01")}
-    assert float(rows[0]["people"]) == whole.total.value
+    assert float(rows[0]["scaled"]) == whole.total.value
     assert float(rows[0]["not_scaled"]) == whole.report.n_visitors
     assert [row["category_share"] for row in rows[1:4]] == ["0.38", "0.2", "0.9"]
     assert reader.get(f"{PAGE}extrapolation.xlsx{QUERY}").content[:2] == b"PK"
@@ -147,7 +147,7 @@ def test_small_numbers_stay_hidden(reader) -> None:
     whole, _ = extrapolations(gender(study), Window(2, 3))
     assert (whole.total.status, whole.total.value, whole.rows) == ("suppressed", None, ())
     rows = csv_rows(reader.get(f"{PAGE}extrapolation.csv{QUERY}"))
-    assert {row["people"] for row in rows} == {""}
+    assert {row["scaled"] for row in rows} == {""}
     Study.objects.update(small_category=0, small_cell=100_000)
     assert extrapolation(window_report(gender(Study.objects.get()), Window(2, 3))).total.value is None
 

@@ -154,10 +154,10 @@ ExtrapolationRow = TypedDict("ExtrapolationRow", {  # noqa: UP013
     "not_scaled_std_error": Required[float | None],
     "not_scaled_ci_low": Required[float | None],
     "not_scaled_ci_high": Required[float | None],
-    "people": Required[float | None],
-    "people_std_error": Required[float | None],
-    "people_ci_low": Required[float | None],
-    "people_ci_high": Required[float | None],
+    "scaled": Required[float | None],
+    "scaled_std_error": Required[float | None],
+    "scaled_ci_low": Required[float | None],
+    "scaled_ci_high": Required[float | None],
     "status": Required[Literal["ok", "not_reliable", "not_collected", "suppressed", "small", "outage"]],
 }, total=False)
 
