@@ -10,7 +10,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
 from mobility import tasks
-from mobility.base.errors import DiskFullError, KeyAwayError
+from mobility.base.errors import DiskFullError, KeyAwayError, KeyMissingError
 from reports.accounts.access_models import ShareView
 from reports.estimates.queries import Window
 from reports.ledger.actions import record
@@ -51,7 +51,12 @@ def _in_this_process(monkeypatch) -> None:
 
 @pytest.mark.parametrize(
     ("error", "longest_s"),
-    [(OperationalError, 2), (InterfaceError, 2), (DiskFullError, 60), (KeyAwayError("none"), 60)],
+    [
+        (OperationalError, 2),
+        (InterfaceError, 2),
+        (DiskFullError, 60),
+        (KeyAwayError(KeyMissingError("none")), 60),
+    ],
 )
 def test_what_meets_no_database_is_tried_again_every_two_seconds(error, longest_s) -> None:
     """Within five seconds of its return, after any outage; disks and keys take people, or hours."""
