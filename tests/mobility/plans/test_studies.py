@@ -42,6 +42,7 @@ def everything() -> dict[str, int]:
 
 
 NOTHING = dict.fromkeys([*(model.__name__ for model in ALL_MODELS), "keys"], 0)
+POPULATION = "fimu-2017-synthetic"  # of the demo study
 DEMO_STUDY = dict.fromkeys(NOTHING, 1) | {"Indicator": 7, "PlanIndicator": 7, "Tally": 7}
 
 
@@ -183,7 +184,7 @@ def test_the_command_lists_the_problems_prints_one_json_value_and_says_when_the_
 
 
 def cap(epsilon):
-    who = {"population": "subscribers", "unit": "profile", "period": "year"}
+    who = {"population": POPULATION, "unit": "profile", "period": "year"}
     return propose_cap(**who, epsilon=Decimal(epsilon), by="adam")
 
 
@@ -228,7 +229,7 @@ def test_two_studies_at_once_cannot_both_take_the_rest(data_dir, definition, mon
     with ThreadPoolExecutor(2) as pool:
         assert {*pool.map(failure_of, ("one", "two"))} == {None, BudgetExceededError}
     assert Study.objects.count() == VaultStudy.objects.count() == 1
-    assert counted(studies_of("subscribers")).profile <= 10
+    assert counted(studies_of(POPULATION)).profile <= 10
 
 
 def test_undoing_a_published_day_is_stopped_by_the_cap(make_pipeline, few):
@@ -254,17 +255,17 @@ def test_what_undoing_a_day_costs_is_spent_before_anything_is_undone(make_pipeli
     assert "day 1 cannot be undone" in ended.failure
     assert Plan.objects.get(study__slug="fimu-2017").voided_days == 0
     first = definition.first_day
-    assert outlook("subscribers", first_day=first, last_day=first, takes=Losses()).lines[0].spent <= 14
+    assert outlook(POPULATION, first_day=first, last_day=first, takes=Losses()).lines[0].spent <= 14
 
 
 def test_removing_the_demo_gives_nothing_back(make_pipeline, few):
     pipeline = make_pipeline(**SMALL)
     Study.objects.update(is_demo=True)
     pipeline.upload(few[0])
-    before = counted(studies_of("subscribers"))
+    before = counted(studies_of(POPULATION))
     assert before.profile > 0
     remove_demo(by="adam")
-    assert (Study.objects.exists(), counted(studies_of("subscribers"))) == (False, before)
+    assert (Study.objects.exists(), counted(studies_of(POPULATION))) == (False, before)
     cap("7.5")
     with pytest.raises(BudgetExceededError):
         make_pipeline(**SMALL)  # of the same name
@@ -281,4 +282,4 @@ def test_publishing_a_draft_over_the_cap_changes_nothing(data_dir, definition):
     assert (fresh(draft).state, counts) == ("reviewed", (0, 0))
     decide_cap(cap("7"), confirm=True, by="petra")
     publish_draft(draft, revision=1, by="adam")
-    assert counted(studies_of("subscribers")).profile <= 7
+    assert counted(studies_of(POPULATION)).profile <= 7
