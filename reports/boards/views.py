@@ -26,11 +26,11 @@ from reports.boards.queries import board_or_404, boards_of
 from reports.boards.tiles import MAX_TEXT, MAX_TILES, MAX_TITLE, Kind, Tile, read_tiles
 from reports.estimates.options import ReportOptions
 from reports.estimates.page import weekdays, widest_indicator, window_page
-from reports.estimates.picker import requested_window
+from reports.estimates.picker import kept_days, requested_window
 from reports.estimates.queries import Window, WindowError, visitor_unions
 from reports.studies.models import Study
 from reports.studies.policies import may_open
-from reports.studies.texts import crumbs_to
+from reports.studies.texts import crumbs_to, with_query
 
 ARRANGE: Final = "arrange"
 
@@ -113,7 +113,7 @@ def boards(request: HttpRequest, slug: str) -> HttpResponse:
         "form": form,
         "figures": _grouped(form.offers.values()),
         "query": urlencode(_days(request)),
-        "crumbs": crumbs_to(study),
+        "crumbs": crumbs_to(study, kept_days(request.GET, study)),
     }
     return render(request, "boards/boards.html", context, status=400 if form.errors else 200)
 
@@ -135,6 +135,7 @@ def board(request: HttpRequest, slug: str, board_id: int) -> HttpResponse:
         messages.error(request, str(error))
     if request.method == "GET":
         actions.note_use(found, by=reader)
+    days = kept_days(request.GET, study)
     is_own = found.owner_id == reader.pk
     is_arranged = is_own and request.GET.get(ARRANGE) == "on"
     context = board_context(found, indicators, window, visitors=visitors, with_hidden=is_arranged)
@@ -145,7 +146,10 @@ def board(request: HttpRequest, slug: str, board_id: int) -> HttpResponse:
         "is_arranged": is_arranged,
         "may_share": may_open(reader),
         "may_send": may_open(reader) and bool(settings.MOBILITY_DIGEST_DOMAINS),
-        "crumbs": [*crumbs_to(study), (gettext("Boards"), reverse("reports:boards", args=[slug]))],
+        "crumbs": [
+            *crumbs_to(study, days),
+            (gettext("Boards"), with_query(reverse("reports:boards", args=[slug]), days)),
+        ],
     }
     if is_arranged:
         context |= {"offers": _grouped(offers_of(study)), "max_title": MAX_TITLE, "max_text": MAX_TEXT}

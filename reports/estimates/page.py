@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, QueryDict
 from django.urls import reverse
 from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
 
 from reports.accounts.access import indicator_or_404, study_or_404
 from reports.estimates.options import Addressed
-from reports.estimates.picker import build_picker, window_query, window_title
+from reports.estimates.picker import build_picker, kept_days, window_query, window_title
 from reports.estimates.queries import Counts, Window
 from reports.studies.models import Indicator, Study
 from reports.studies.queries import has_unions
-from reports.studies.texts import crumbs_to
+from reports.studies.texts import crumbs_to, with_query
 
 
 def indicator_page(
@@ -28,17 +28,17 @@ def indicator_page(
     indicator = indicator_or_404(indicator_slug, among=indicators)
     if is_below and indicator.max_moves is not None:
         raise Http404
-    above = (
-        [(indicator.shown_name, reverse("reports:indicator", args=[slug, indicator_slug]))]
-        if is_below
-        else []
-    )
+    days = kept_days(request.GET, study)
+    report = with_query(reverse("reports:indicator", args=[slug, indicator_slug]), days)
+    above = [(indicator.shown_name, report)] if is_below else []
     return indicator, {
         "study": study,
         "indicators": indicators,
         "indicator": indicator,
         "weekdays": weekdays(),
-        "crumbs": crumbs_to(study) + above,
+        "kept_days": days,
+        "kept_days_fields": list(QueryDict(days).items()),
+        "crumbs": crumbs_to(study, days) + above,
     }
 
 

@@ -84,6 +84,15 @@ def window_in_address(query: QueryDict, study: Study) -> Window | None:
     return window_from_dates(study, min(days), max(days))
 
 
+def kept_days(query: QueryDict, study: Study) -> str:
+    """Part of an address that keeps the days of another; "" if they are not days of the study."""
+    try:
+        window = window_in_address(query, study)
+    except WindowError:
+        return ""
+    return window_query(study, window) if window else ""
+
+
 def window_query(study: Study, window: Window) -> str:
     """Part of an address that names a window."""
     return urlencode({"from": study.date_of(window.first_day), "to": study.date_of(window.last_day)})

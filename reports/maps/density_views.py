@@ -17,7 +17,13 @@ from reports.estimates import locations
 from reports.estimates.locations import LocationWindow
 from reports.estimates.options import CHOICES, ReportOptions, switches
 from reports.estimates.page import weekdays, window_page
-from reports.estimates.picker import build_picker, requested_window, window_query, window_title
+from reports.estimates.picker import (
+    build_picker,
+    kept_days,
+    requested_window,
+    window_query,
+    window_title,
+)
 from reports.estimates.queries import Window, WindowError, WindowReport, study_reports, visitor_unions
 from reports.maps import actions as densities
 from reports.maps import density, texts
@@ -42,7 +48,7 @@ def location_maps(request: HttpRequest, slug: str) -> HttpResponse:
     """Both maps of one window, counts by zone, and what the noise means."""
     study, spec = located_or_404(request, slug)
     options = ReportOptions.from_query(request.GET)
-    context = _frame_of_page(study) | {"options": options}
+    context = _frame_of_page(study, request.GET) | {"options": options}
     visitors = visitor_unions(study)
     places = locations.as_indicator(study, spec)
     try:
@@ -141,7 +147,7 @@ def _area(study: Study) -> tuple[Area, GridMap]:
     return area, grid_map
 
 
-def _frame_of_page(study: Study) -> dict[str, Any]:
+def _frame_of_page(study: Study, query: QueryDict) -> dict[str, Any]:
     """Return the contents of the page for any window."""
     plan = current_plan(study)
     protection = location_protection(certified(plan)[0], extra_days=plan.voided_days)
@@ -149,7 +155,7 @@ def _frame_of_page(study: Study) -> dict[str, Any]:
         "study": study,
         "weekdays": weekdays(),
         "noise": [] if protection is None else noise_words(protection),
-        "crumbs": crumbs_to(study),
+        "crumbs": crumbs_to(study, kept_days(query, study)),
     }
 
 

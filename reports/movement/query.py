@@ -6,7 +6,7 @@ from typing import Any, Final
 from django.http import QueryDict
 from django.utils.translation import gettext
 
-from reports.estimates.picker import day_in_address
+from reports.estimates.picker import day_in_address, window_in_address
 from reports.estimates.queries import Window, WindowError, window_from_dates
 from reports.movement.figures import Show
 from reports.movement.queries import available_shows
@@ -30,10 +30,22 @@ def asked_of(query: QueryDict, *, indicator: Indicator) -> Asked:
                 gettext("%s cannot be chosen here. Choose any day of the study except the last one.") % text
             )
         asked["cohort"] = day
-    if text := query.get("from"):
+    if asked.get("show") == Show.WINDOW and (text := query.get("from")):
         days = day_in_address(text), day_in_address(query.get("to") or text)
         asked["window"] = _window(study, min(days), max(days))
+    elif "show" not in asked and (window := counted_window(query, indicator)):
+        asked |= {"show": Show.WINDOW, "window": window}
     return asked
+
+
+def counted_window(query: QueryDict, indicator: Indicator) -> Window | None:
+    """Days of the address, which other pages name too; None where visitors are not new or returning."""
+    try:
+        window = window_in_address(query, indicator.study)
+    except WindowError:
+        return None
+    is_counted = window is not None and window.first_day > 1 and Show.WINDOW in available_shows(indicator)
+    return window if is_counted else None
 
 
 def _window(study: Study, first: date, last: date) -> Window:

@@ -15,7 +15,7 @@ from reports.movement import charts as charts_movement
 from reports.movement import texts
 from reports.movement.figures import OF_A_DAY, Movement, Show, Unit
 from reports.movement.queries import NoisyTotalsError, movement
-from reports.movement.query import Asked, asked_of
+from reports.movement.query import Asked, asked_of, counted_window
 from reports.privacy.statement.document import protections
 from reports.studies.models import Indicator
 from reports.studies.queries import current_plan
@@ -56,7 +56,9 @@ def _context(query: QueryDict, indicator: Indicator, found: Movement) -> dict[st
         "has_data": any(day.coverage.visitors is not None for day in found.totals),
         "has_outage": any(note.kind == "outage" for note in found.notes),
         "totals_figure": charts_movement.totals_figure(study, found.totals),
-        "shows": [(each, texts.WORDS[each].title, _address(query, show=each)) for each in found.available],
+        "shows": [
+            (each, texts.WORDS[each].title, _address(query, each, indicator)) for each in found.available
+        ],
         "words": texts.WORDS[show] if show else None,
         "interval_words": texts.interval_words(found),
         "nothing": texts.reason_for_nothing(indicator),
@@ -117,9 +119,11 @@ def _shown(query: QueryDict, found: Movement) -> list[int]:
     return chosen[:MAX_LINES] or charts_movement.largest_categories(found)
 
 
-def _address(query: QueryDict, **changes: str) -> str:
-    """The query with some values changed; everything else stays as it is."""
+def _address(query: QueryDict, show: Show, indicator: Indicator) -> str:
+    """The query with another figure; its days stay where the figure can have them."""
     changed = query.copy()
-    for name, value in changes.items():
-        changed[name] = value
+    changed["show"] = show
+    if show == Show.WINDOW and counted_window(query, indicator) is None:
+        for name in ("from", "to"):
+            changed.pop(name, None)
     return changed.urlencode()

@@ -31,6 +31,7 @@ from reports.crosstab.query import (
     view_of,
 )
 from reports.estimates.page import weekdays, window_page
+from reports.estimates.picker import kept_days
 from reports.estimates.queries import Counts, WindowError, visitor_unions
 from reports.privacy.statement.document import protections
 from reports.studies.texts import crumbs_to, status_reason
@@ -42,7 +43,11 @@ def crosstab(request: HttpRequest, slug: str) -> HttpResponse:
     """Table and answer of the view in the address; an address that is none has the default."""
     study = study_or_404(request, slug)
     joints = joint_indicators(study)
-    context: dict[str, Any] = {"study": study, "crumbs": crumbs_to(study), "joints": joints}
+    context: dict[str, Any] = {
+        "study": study,
+        "crumbs": crumbs_to(study, kept_days(request.GET, study)),
+        "joints": joints,
+    }
     if not joints:
         return render(request, "crosstab/crosstab.html", context | {"state": "no_joint"})
     visitors, status = visitor_unions(study), 200

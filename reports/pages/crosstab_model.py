@@ -13,6 +13,7 @@ from reports.crosstab import texts
 from reports.crosstab.model import ModelTable, ModelView, model_table, model_view, triples
 from reports.crosstab.queries import NoCrosstabError
 from reports.estimates.page import window_page
+from reports.estimates.picker import kept_days
 from reports.estimates.queries import Counts, WindowError, visitor_unions
 from reports.privacy.statement.document import protections
 from reports.studies.texts import crumbs_to, status_reason
@@ -24,7 +25,7 @@ def crosstab_model(request: HttpRequest, slug: str) -> HttpResponse:
     """Table of the view in the address; an address that is none has the default."""
     study = study_or_404(request, slug)
     found, visitors, status = triples(study), visitor_unions(study), 200
-    context: dict[str, Any] = {"study": study, "crumbs": crumbs_to(study)}
+    context: dict[str, Any] = {"study": study, "crumbs": crumbs_to(study, kept_days(request.GET, study))}
     if not found:
         return render(request, "crosstab/model.html", context | {"state": "none"})
     try:

@@ -47,13 +47,14 @@ def days(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
     asked = asked_categories(request.GET, n_categories=len(found.categories))
     shown = shown_categories(asked, reports=reports, options=options)
     smoothed = smoothed_categories(reports)
+    kept = "&".join(part for part in (context["kept_days"], chosen_categories(request.GET)) if part)
     n_summed, summed = visitor_days_of(reports)
     context |= {
         "reports": reports,
         "options": options,
-        "kept": options.query(""),
-        "kept_with_categories": options.query(chosen_categories(request.GET)),
-        "switches": days_switches(request.GET, options),
+        "kept": options.query(context["kept_days"]),
+        "kept_with_categories": options.query(kept),
+        "switches": days_switches(options, kept=kept),
         "is_cumulative": reports[-1].window.days > 1,
         "has_unions": has_unions(found),
         "no_unions": options.show == "cumulative" and not has_unions(found),
@@ -110,8 +111,8 @@ def chosen_categories(query: QueryDict) -> str:
     return chosen.urlencode()
 
 
-def days_switches(query: QueryDict, options: DaysOptions) -> list[Switch]:
-    """Links to the other ways to show the days; they keep the chosen categories."""
+def days_switches(options: DaysOptions, *, kept: str) -> list[Switch]:
+    """Links to the other ways to show the days; they keep a part of the address."""
     labels = {
         "daily": gettext("Each day"),
         "cumulative": gettext("Cumulative"),
@@ -121,7 +122,6 @@ def days_switches(query: QueryDict, options: DaysOptions) -> list[Switch]:
         "visitors": gettext("Visitors"),
     }
     titles = {"show": gettext("Days"), "form": gettext("Chart"), "measure": gettext("Measure")}
-    kept = chosen_categories(query)
     return switches(options, titles=titles, labels=labels, choices=DAYS_CHOICES, kept=kept)
 
 

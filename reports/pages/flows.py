@@ -13,6 +13,7 @@ from reports.accounts.access import readers_only, study_or_404
 from reports.base import formats
 from reports.crosstab.queries import Figure, NoCrosstabError
 from reports.estimates.page import weekdays, window_page
+from reports.estimates.picker import kept_days
 from reports.estimates.queries import WindowError, visitor_unions
 from reports.flows import texts
 from reports.flows.pairs import place_pairs
@@ -31,7 +32,11 @@ def flows(request: HttpRequest, slug: str) -> HttpResponse:
     """Flows of the view in the address; an address that is none has the default."""
     study = study_or_404(request, slug)
     pairs = place_pairs(study)
-    context: dict[str, Any] = {"study": study, "crumbs": crumbs_to(study), "pairs": pairs}
+    context: dict[str, Any] = {
+        "study": study,
+        "crumbs": crumbs_to(study, kept_days(request.GET, study)),
+        "pairs": pairs,
+    }
     if not pairs:
         return render(request, "flows/flows.html", context | {"state": "no_pair"})
     status = 200

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from reports.accounts.access import readers_only, study_or_404
 from reports.base import formats
 from reports.estimates.page import indicator_page
+from reports.estimates.picker import kept_days
 from reports.exports.forecasts import WRITERS
 from reports.exports.formats.choosing import format_name
 from reports.forecasts import texts
@@ -97,7 +98,12 @@ def days(request: HttpRequest, slug: str, indicator_slug: str = "") -> HttpRespo
         study = indicator.study
     else:
         study = study_or_404(request, slug)
-        more = {"crumbs": crumbs_to(study), "indicators": list(study.indicators.all())}
+        days = kept_days(request.GET, study)
+        more = {
+            "kept_days": days,
+            "crumbs": crumbs_to(study, days),
+            "indicators": list(study.indicators.all()),
+        }
     context = days_context(study, indicator, request.GET.get("category", "")) | more
     context["files"] = (
         _files("forecast_indicator_file", slug, indicator_slug)

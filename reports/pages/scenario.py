@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 from reports.accounts.access import account, readers_only, study_or_404
 from reports.base import formats
 from reports.estimates.page import indicator_page
+from reports.estimates.picker import kept_days
 from reports.estimates.queries import WindowError
 from reports.exports.actions import ask_for_file
 from reports.exports.formats.choosing import SCENARIO_ANSWER
@@ -45,7 +46,8 @@ def scenario(request: HttpRequest, slug: str, indicator_slug: str = "") -> HttpR
     if text := queries.refusal(study, indicator):
         return render(request, "scenario/scenario.html", context | {"refusal": text})
     if any(name.startswith(_OF_FORM) for name in request.GET):
-        return HttpResponseRedirect(f"{request.path}?{query_of_form(request.GET)}")
+        query = "&".join(part for part in (query_of_form(request.GET), context["kept_days"]) if part)
+        return HttpResponseRedirect(f"{request.path}?{query}")
     status = 200
     try:
         question = question_of(request.GET, study=study)
@@ -65,13 +67,16 @@ def _page(
         indicator, context = indicator_page(request, slug, indicator_slug, is_below=True)
         return indicator.study, indicator, context
     study = study_or_404(request, slug)
+    days = kept_days(request.GET, study)
     return (
         study,
         None,
         {
             "study": study,
             "indicators": list(study.indicators.all()),
-            "crumbs": crumbs_to(study),
+            "kept_days": days,
+            "kept_days_fields": list(QueryDict(days).items()),
+            "crumbs": crumbs_to(study, days),
         },
     )
 

@@ -8,6 +8,7 @@ from django.views.decorators.http import require_safe
 
 from reports.accounts.access import readers_only, study_or_404
 from reports.estimates.page import weekdays, window_page
+from reports.estimates.picker import kept_days
 from reports.estimates.queries import WindowError, visitor_unions
 from reports.flows import visited_texts as texts
 from reports.flows.queries import NoFlowsError
@@ -23,7 +24,11 @@ def visited(request: HttpRequest, slug: str) -> HttpResponse:
     """Visits of the view in the address; an address that is none has the default."""
     study = study_or_404(request, slug)
     found = visited_items(study)
-    context: dict[str, Any] = {"study": study, "crumbs": crumbs_to(study), "all_items": found}
+    context: dict[str, Any] = {
+        "study": study,
+        "crumbs": crumbs_to(study, kept_days(request.GET, study)),
+        "all_items": found,
+    }
     if not found:
         return render(request, "flows/visited.html", context | {"state": "none"})
     status = 200

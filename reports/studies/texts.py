@@ -21,14 +21,17 @@ from reports.studies.models import Study
 Crumbs = list[tuple[str, str]]  # names and addresses of the pages above one
 
 
-def crumbs_to(study: Study | None = None) -> Crumbs:
-    """The way to a page below that of a study, or below the list of studies."""
+def crumbs_to(study: Study | None = None, query: str = "") -> Crumbs:
+    """The way to a page below that of a study, with the days of `query`, or below the list of studies."""
     crumbs = [(gettext("Studies"), reverse("reports:studies"))]
-    return (
-        crumbs
-        if study is None
-        else [*crumbs, (study.shown_name, reverse("reports:study", args=[study.slug]))]
-    )
+    if study is None:
+        return crumbs
+    return [*crumbs, (study.shown_name, with_query(reverse("reports:study", args=[study.slug]), query))]
+
+
+def with_query(address: str, query: str) -> str:
+    """An address with a query, if there is one."""
+    return f"{address}?{query}" if query else address
 
 
 def plan_words(spec: PlanSpec, indexes: Iterable[int] = ()) -> str:

@@ -4,6 +4,8 @@ import re
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
+from html import unescape
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -421,6 +423,18 @@ def test_each_page_of_an_indicator_leads_to_the_others(reader, fair) -> None:
         tabs = reader.get(address).content.decode().split('<nav class="pages')[1].split("</nav>")[0]
         assert {link.split("?")[0] for link in re.findall(r'href="([^"]+)"', tabs)} == addresses
         assert re.findall(r'href="([^"?]+)[^"]*" aria-current="page"', tabs) == [address]
+
+
+@pytest.mark.parametrize("asked", [WINDOW, {"from": "2024-05-30", "to": "2024-05-30"}])
+def test_the_chosen_days_go_along_to_every_page_of_an_indicator_and_back_to_the_study(reader, fair, asked):
+    days = urlencode(asked)
+    for name in ("indicator", "days", "compare", "movement", "scenario"):
+        html = page(reader, name, "age", **asked)
+        ways = html.split('class="breadcrumbs"')[1].split("</nav>")[0]
+        tabs = html.split('<nav class="pages')[1].split("</nav>")[0]
+        links = [unescape(link) for link in re.findall(r'href="([^"]+)"', ways + tabs)]
+        assert all(days in link for link in links if link != reverse("reports:studies")), name
+        assert all(reader.get(link).status_code == 200 for link in links), name
 
 
 def test_privacy_is_said_with_the_certified_numbers(reader, fair) -> None:
