@@ -29,7 +29,8 @@ _LETTER: Final = 0.0078  # width of a letter of one point, on average and rather
 _BOLD: Final = 1.12  # times as wide
 _LEADING: Final = 0.0195  # height of a line of one point
 _FACT_IN: Final = 1.5  # least width of a key figure
-_FACT_ROW_IN: Final = 0.72
+_FACT_GAP_IN: Final = 0.1
+_FACT_PARTS: Final = 3
 _DAYS_IN: Final = 1.7  # height of the bars of days
 _NARROW_IN: Final = 4.0
 
@@ -130,19 +131,30 @@ def _top(top: TopList, *, width: float) -> list[Block]:
 def _facts(facts: Sequence[KeyFact], *, width: float) -> Block:
     """Large figures side by side, in as many rows as they need."""
     in_a_row = min(len(facts), max(1, int(width / _FACT_IN)))
-    n_rows, column = -(-len(facts) // in_a_row), width / in_a_row
+    column = width / in_a_row
+    cells = [_fact(fact, width=column - _FACT_GAP_IN) for fact in facts]
+    rows = [cells[start : start + in_a_row] for start in range(0, len(cells), in_a_row)]
+    heights = [[max(each[part].height for each in row) for part in range(_FACT_PARTS)] for row in rows]
 
     def draw(figure: Figure, left: float, bottom: float) -> None:
-        for place, fact in enumerate(facts):
-            row, at = divmod(place, in_a_row)
-            x, top = left + at * column, bottom + _FACT_ROW_IN * (n_rows - row)
-            label, more = (_wrapped(text, size=SMALL, width=column) for text in (fact.label, fact.more))
-            value = fact.value or formats.status_word(fact.status)
-            _write(figure, (x, top), "\n".join(label[:2]), size=SMALL, colour="--muted")
-            _write(figure, (x, top - 0.27), value, size=12, weight="bold")
-            _write(figure, (x, top - 0.5), "\n".join(more[:2]), size=SMALL, colour="--muted")
+        top = bottom + sum(map(sum, heights))
+        for row, parts in zip(rows, heights, strict=True):
+            for part, height in enumerate(parts):
+                for place, cell in enumerate(row):
+                    cell[part].draw(figure, left + place * column, top - cell[part].height)
+                top -= height
 
-    return Block(height=_FACT_ROW_IN * n_rows, draw=draw)
+    return Block(height=sum(map(sum, heights)), draw=draw)
+
+
+def _fact(fact: KeyFact, *, width: float) -> list[Block]:
+    """Name, figure, and what is small, each in as many lines as it needs."""
+    value = fact.value or formats.status_word(fact.status)
+    return [
+        text_block(fact.label, size=SMALL, width=width, colour="--muted", below=0.03),
+        text_block(value, size=12, width=width, weight="bold", below=0.02),
+        text_block(fact.more, size=SMALL, width=width, colour="--muted", below=0.08),
+    ]
 
 
 def _days(days: Sequence[DayCoverage], *, width: float) -> Block:

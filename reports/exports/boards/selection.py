@@ -3,18 +3,21 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from html import unescape
+from typing import Any
 from urllib.parse import urlencode
 
 from django.http import QueryDict
+from django.template.loader import render_to_string
 from django.utils.translation import gettext
 
 from reports.boards.contents import Shown, board_context
 from reports.boards.models import Board
+from reports.boards.privacy import plain_privacy
 from reports.estimates.picker import window_title
 from reports.estimates.queries import Window, visitor_unions
 from reports.exports.errors import ExportError
 from reports.exports.facts import software_words
-from reports.privacy.total_texts import total_words
 from reports.studies import texts as studies_texts
 from reports.studies.models import Study
 from reports.studies.plan_models import Plan
@@ -83,13 +86,26 @@ class BoardFile:
             "95%% intervals. A pale bar means that the interval includes zero, so there may be no visitors "
             "in that category."
         )
-        randomised = gettext(
-            "Answers are randomised before they are counted. The intervals include this noise."
-        )
         visitor = gettext("Definition of a visitor: %(rule)s") % {
             "rule": studies_texts.visitor_rule(self.study)
         }
-        return [*([bars % {}] if self.has_bars else []), visitor, f"{randomised} {total_words(self.plan)}"]
+        return [*([bars % {}] if self.has_bars else []), visitor, *self._privacy_words]
+
+    @property
+    def _privacy_words(self) -> list[str]:
+        """Whom figures count and how answers are protected, in the words of a shared board."""
+        context = plain_privacy(self.tiles, self.plan)
+        answers = ("_of_which", "_of_100", "_odds") if context["protection_of"] else ("_of_100", "_odds")
+        return [
+            _text_of("estimates/_scaling.html", context),
+            " ".join(_text_of(f"privacy/{name}.html", context) for name in answers),
+            context["total_words"],
+            _text_of("privacy/_presence.html", context),
+        ]
+
+
+def _text_of(template: str, context: dict[str, Any]) -> str:
+    return " ".join(unescape(render_to_string(template, context)).split())
 
 
 def options_of(board: Board) -> str:

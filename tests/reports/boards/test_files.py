@@ -1,15 +1,21 @@
 """Boards as PDF and PNG: every shown tile, the map included, drawn on the server."""
 
 import io
+from itertools import pairwise
 
 import pypdf
 import pytest
 from PIL import Image
 
 from reports.boards import actions
+from reports.boards.contents import Shown
+from reports.boards.tiles import Kind, Tile
 from reports.estimates.queries import Window, window_report
+from reports.estimates.texts import KeyFact
+from reports.exports.boards.blocks import _content
 from reports.exports.boards.drawing import rows_of
 from reports.exports.boards.selection import select_board
+from reports.exports.drawing.canvas import new_figure
 from reports.models import ExportFile, LedgerEntry, Study
 from reports.studies.policies import Role
 from tests.reports.page_texts import signed_in, spaced, words
@@ -48,7 +54,8 @@ def test_the_pdf_has_the_tiles_in_letters_and_maps_as_pictures(reader, board, ri
         "For the mayor", "Fri 31 May 2024", "Gender", *shares, "Mean", "Unique visitors", "Read this",
         "Ask \ufffd\ufffd.", "can be distinguished from zero", "Home: map", "Definition of a visitor",
         "The total privacy loss for all of one person's answers is at most epsilon",
-        "plan version 1 (smp-grr)",
+        "plan version 1 (smp-grr)", "not scaled to the population", "No other indicator shown here",
+        "Of 100 answers, about", "changes the odds of a correct guess", "Not protected: who was present",
     ):  # fmt: skip
         assert found in text, found
     assert "Region" not in text
@@ -70,6 +77,21 @@ def test_the_png_grows_with_the_tiles_and_is_kept_until_they_change(reader, boar
     actions.change_tile(board, "hide", key=10)
     assert height_of(ask(reader, board, "png")) < height_of(whole) - 500
     assert ExportFile.objects.get().changed_at > made
+
+
+def test_key_figures_are_written_in_full_however_narrow_their_tile_is():
+    more = "between a third and three quarters of all visitors; the exact number is not known"
+    (block,) = _content(Shown(tile=Tile(key=1, kind=Kind.FIGURES), title="", facts=(
+        KeyFact(label="Present on more than one day of the study", value="1 to 2", more=more),
+    )), width=1.5)  # fmt: skip
+    figure = new_figure(width_in=1.5, height_in=block.height)
+    block.draw(figure, 0.0, 0.0)
+    written = spaced(" ".join(text.get_text() for text in figure.texts))
+    assert written == f"Present on more than one day of the study 1 to 2 {more}"
+    renderer = figure.canvas.get_renderer()
+    boxes = [text.get_window_extent(renderer) for text in figure.texts]
+    assert all(box.x1 <= figure.bbox.x1 and box.y0 >= 0 for box in boxes)
+    assert all(above.y0 >= below.y1 for above, below in pairwise(boxes))
 
 
 def test_small_tiles_stand_side_by_side_as_on_the_page(board, rich):

@@ -33,6 +33,12 @@ class TestLinks:
         assert re.findall(r'href="(/[^"]*)"', html.split("<main")[1]) == []
         assert 'id="figure-3"' in html and 'id="map-9"' in html and 'id="tile-4"' not in html
         assert "The total privacy loss for all of one person&#x27;s answers is at most epsilon" in html
+        for said in (
+            "Not protected: who was present and on which days", "not scaled to the population",
+            "No other indicator shown here has a higher epsilon", "of 100 answers are true",
+            "changes the odds of a correct guess about that person",
+        ):  # fmt: skip
+            assert said in words(Client().get(address)), said
         # Tiles and figures are those of the moment.
         actions.change_tile(board, "remove", key=3)
         Study.objects.update(small_cell=10_000_000)
