@@ -27,6 +27,7 @@ def boards_last_used(reader: User, *, among: QuerySet[Study], at_most: int) -> l
     uses = BoardUse.objects.filter(account=reader, board__study__in=among)
     visible = Board.objects.filter(_visible_to(reader))
     latest = uses.filter(board__in=visible).select_related("board__study").order_by("-at", "-pk")
+    latest = latest.prefetch_related("board__study__indicators")
     return [use.board for use in latest[:at_most]]
 
 

@@ -279,6 +279,21 @@ class TestReaders:
         Board.objects.filter(pk=board.pk).update(owner=signed_owner(boss))
         assert boards_last_used(analyst, among=studies, at_most=5) == [other]
 
+    def test_the_first_page_has_their_pdf_and_a_way_to_share_them(self, reader, board, viewer):
+        file = f"/studies/fair-2024/boards/{board.pk}/board.pdf"
+        ways = (file, f"/access/shares/new/fair-2024/gender/?board={board.pk}")
+        reader.get(address(board))
+        html = reader.get("/").content.decode()
+        for way in ways:
+            assert f'href="{way}"' in html
+            assert reader.get(way).status_code == 200
+        study = reader.get(f"/studies/fair-2024/?{ONE_DAY}").content.decode()
+        assert f'href="{file}?{ONE_DAY.replace("&", "&amp;")}"' in study
+        Board.objects.update(is_shared=True)
+        other = signed_in(viewer)
+        other.get(address(board))
+        assert not any(f'href="{way}' in other.get("/").content.decode() for way in ways)
+
     def test_the_ledger_keeps_what_others_see_of_it(self, reader, board):
         do(reader, board, "name", name="For all", is_shared="on")
         do(reader, board, "up", 2)

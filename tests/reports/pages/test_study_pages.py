@@ -85,6 +85,11 @@ def test_home_and_list_show_state_coverage_and_next_step(client, analyst) -> Non
     missing = "Next: an operator uploads the missing extract for Fri 31 May 2024."
     for text in ("4 of 4", "3 of 4", "0 of 4", "All days are published", missing):
         assert html.count(text) == 1, text
+    leads = [
+        html.count(f'href="{reverse("reports:indicator", args=[f"{each}-2024", "age"])}"')
+        for each in ("done", "new")
+    ]
+    assert leads == [1, 0]
     for words in (formats.number(4000), "4 of 4", "3 of 4", "0 of 4", "All days are published."):
         assert words in listed
     assert listed.count("no data yet") == 1
@@ -129,8 +134,8 @@ def test_calendar_marks_each_day_and_leads_those_who_write_notes_to_them(reader,
     ("name", "args", "queries"),
     [
         # each: session, user, groups, grants
-        ("home", (), 4 + 5),  # studies, notes, kept views, boards; names
-        ("reports:studies", (), 4 + 2 + 2),  # studies, notes; kept views; names
+        ("home", (), 4 + 6),  # studies, indicators, notes, kept views, boards; names
+        ("reports:studies", (), 4 + 3 + 2),  # studies, indicators, notes; kept views; names
         # study, plan, visitors, notes, area, zones, indicators, slots, boards; tallies and their plans
         ("reports:study", ("fair-2024",), 4 + 9 + 2),
         # study, indicators, visitors, zones, tally, notes
