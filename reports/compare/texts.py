@@ -191,6 +191,22 @@ def counted_days(limit: int) -> str:
     ) % {"n": limit}
 
 
+def table_words(comparison: Comparison) -> str:
+    """Say if any row differs, where there is no test of all categories together; empty elsewhere."""
+    is_tested = comparison.kind == Kind.CATEGORIES or isinstance(comparison.overall, Association)
+    if is_tested or len(comparison.rows) < 2 or comparison.status != Status.OK:
+        return ""
+    if comparison.n_held:
+        return gettext(
+            "All categories together: the two sides differ in at least one category. If nothing differed, "
+            "at most 5 in 100 such tables would show this."
+        )
+    return gettext(
+        "All categories together: no difference was detected after adjustment for the number of categories. "
+        "This does not show that the two sides are the same, because noise can hide a difference."
+    )
+
+
 def overall_words(overall: Association | NoTest | None) -> str:
     """Say if the shares of all categories differ, or why that is not tested; empty for other comparisons."""
     if overall is None:

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
+from ldp import PlanSpec
 from ldp.estimation.joint.association import Association
 from reports.accounts.access import readable, readers_only
 from reports.base import formats
@@ -31,13 +32,13 @@ from reports.compare.query import (
     with_defaults,
 )
 from reports.estimates.noise import noisy_window
-from reports.estimates.page import indicator_page
+from reports.estimates.page import compared_indicators, indicator_page
 from reports.estimates.picker import MAX_TRIANGLE_DAYS, window_query, window_title
 from reports.estimates.queries import UnionNotAvailableError, Window, WindowError, visitor_unions
 from reports.studies.labels import label_of
 from reports.studies.models import Indicator, Study
 from reports.studies.policies import Somebody
-from reports.studies.queries import has_unions, scale_of
+from reports.studies.queries import current_plan, has_unions, scale_of
 
 
 @require_safe
@@ -59,6 +60,9 @@ def comparison(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResp
         context |= {"state": "bad_address", "error": address_error(error, found)}
         status = 400
     context |= _form(query, kind, indicator=found, others=others, asked=asked, reader=request.user)
+    context["compared"] = compared_indicators(
+        context["indicators"], PlanSpec.from_json(current_plan(found.study).spec)
+    )
     if status == 200:
         context |= _answer(query, kind, indicator=found, asked=asked)
     return render(request, "compare/compare.html", context, status=status)
@@ -120,7 +124,7 @@ def result_context(result: Comparison) -> dict[str, Any]:
         "better": _better(result),
         "total_words": texts.total_words(result),
         "summary": texts.summary(result),
-        "overall_words": texts.overall_words(result.overall),
+        "overall_words": f"{texts.table_words(result)} {texts.overall_words(result.overall)}".strip(),
         "test_words": texts.test_words() if isinstance(result.overall, Association) else "",
         "value_title": texts.value_title(result),
         "reference_title": texts.reference_title(result),

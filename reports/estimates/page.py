@@ -7,6 +7,7 @@ from django.http import Http404, HttpRequest, QueryDict
 from django.urls import reverse
 from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
 
+from ldp import PlanSpec
 from reports.accounts.access import indicator_or_404, study_or_404
 from reports.estimates.options import Addressed
 from reports.estimates.picker import build_picker, kept_days, window_query, window_title
@@ -62,6 +63,12 @@ def window_page(
 def widest_indicator(indicators: Sequence[Indicator]) -> Indicator:
     """Return an indicator that has the windows of all days, if there is one."""
     return next((each for each in indicators if has_unions(each)), indicators[0])
+
+
+def compared_indicators(indicators: Sequence[Indicator], spec: PlanSpec) -> list[Indicator]:
+    """Return the indicators whose days can be compared: numbers and moves have no shares of categories."""
+    numbers = {each.slug for each in spec.indicators if each.scale is not None}
+    return [each for each in indicators if each.max_moves is None and each.slug not in numbers]
 
 
 def weekdays() -> list[tuple[str, str]]:

@@ -1,6 +1,5 @@
 """The list of studies, and the page of one."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -8,7 +7,6 @@ from django.shortcuts import render
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
-from ldp import PlanSpec
 from ldp.geo.location import LocationSpec
 from reports.accounts.access import account, readable, readers_only, saved_views_of, study_or_404
 from reports.boards.contents import shown_tiles, study_tiles
@@ -20,7 +18,7 @@ from reports.estimates.derived import key_figures
 from reports.estimates.locations import check_mapped
 from reports.estimates.noise import has_totals, noisy_window
 from reports.estimates.options import ReportOptions
-from reports.estimates.page import weekdays, widest_indicator, window_page
+from reports.estimates.page import compared_indicators, weekdays, widest_indicator, window_page
 from reports.estimates.picker import requested_window
 from reports.estimates.queries import Window, WindowError, shown_visitors, visitor_unions
 from reports.estimates.texts import key_facts
@@ -29,7 +27,7 @@ from reports.privacy.statement.document import certified
 from reports.slots.queries import has_slots
 from reports.studies import policies
 from reports.studies import texts as studies_texts
-from reports.studies.models import Area, Indicator, Study
+from reports.studies.models import Area, Study
 from reports.studies.policies import Role
 from reports.studies.queries import current_plan
 from reports.studies.texts import crumbs_to
@@ -60,6 +58,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         window, status = Window(1, found.days), 400
     coverage = coverage_of(found, visitors=visitors, notes=found.day_notes.all())
     shown_days = coverage.days[window.first_day - 1 : window.last_day]
+    compared = compared_indicators(indicators, spec) if found.days > 1 else []
     tiles = shown_tiles(indicators, study_tiles(indicators), window, visitors=visitors)
     has_zones = any(each.tile.kind == Kind.MAP for each in tiles)
     figures = key_figures(found, visitors=visitors, window=window)
@@ -73,7 +72,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "tiles": tiles if has_data else [],
         "has_maps": has_data and any(tile.map for tile in tiles),
         **(_places(found, spec.location, window) if has_data and not has_zones else {}),
-        "compared": _compared(indicators, spec) if found.days > 1 else None,
+        "compared": widest_indicator(compared) if compared else None,
         "boards": boards_of(found, reader=account(request)),
         "visitor_rule": studies_texts.visitor_rule(found),
         "has_slots": has_slots(found),
@@ -95,13 +94,6 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     }
     context |= window_page(widest_indicator(indicators), window, visitors=visitors, options=ReportOptions())
     return render(request, "estimates/study.html", context, status=status)
-
-
-def _compared(indicators: Sequence[Indicator], spec: PlanSpec) -> Indicator | None:
-    """Return the indicator whose comparison of days the page leads to; numbers and moves have none."""
-    numbers = {each.slug for each in spec.indicators if each.scale is not None}
-    found = [each for each in indicators if each.max_moves is None and each.slug not in numbers]
-    return widest_indicator(found) if found else None
 
 
 def _places(study: Study, spec: LocationSpec | None, window: Window) -> dict[str, Any]:

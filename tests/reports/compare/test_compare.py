@@ -174,6 +174,8 @@ def test_windows_whose_shared_people_are_unknown_have_no_test_and_say_why(
     assert found.overall == reason
     assert texts.overall_words(found.overall).startswith("No test of all categories together")
     assert len(texts.overall_words(found.overall)) > 60
+    verdict = "differ in at least one category" if found.n_held else "no difference was detected"
+    assert (verdict in texts.table_words(found)) == (len(found.rows) > 1 and found.status == Status.OK)
 
 
 def test_windows_of_a_daily_indicator_that_begin_together_have_a_test() -> None:
