@@ -11,6 +11,15 @@ from django.conf import settings
 from django.utils.safestring import SafeString, mark_safe
 
 START = "index.md"
+# Chapters and folders in the order in which a newcomer reads them; the others stand before the runbooks.
+ORDER = (
+    START, "tutorial.md", "how-to/analyst.md", "how-to/operator.md", "how-to/administrator.md",
+    "how-to/privacy-officer.md", "how-to/ops.md", "boards.md", "exports.md", "compare.md", "maps.md",
+    "statement.md", "simulator.md", "plans.md", "profiles.md", "accounts.md", "sign_in.md", "dpia.md",
+    "ledger.md", "glossary.md", "api.md", "reference", "explanation", "deployment.md", "zones.md",
+    "status.md", "alerts.md", "metrics.md", "backup.md", "upgrading.md", "doctor.md", "retention.md",
+    "scaling.md", "runbook", "adr",
+)  # fmt: skip
 EXTENSIONS = ("tables", "fenced_code", "attr_list", "admonition", "toc")
 SCROLLING = re.compile(r"<(pre|table)>")
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
@@ -29,11 +38,15 @@ class Chapter:
 
 @cache
 def chapters() -> dict[str, str]:
-    """Title of each chapter by its path below docs/: the start, those outside folders, the others."""
+    """Title of each chapter by its path below docs/, in the order of `ORDER`."""
     found_paths = (path.relative_to(_root()) for path in _root().rglob("*.md"))
-    paths = sorted(found_paths, key=lambda path: (len(path.parts), path))
-    found = {str(path): _title(str(path)) for path in paths if path.name not in {"README.md", "VENDOR.md"}}
-    return {START: found[START], **found} if START in found else {}
+    paths = sorted(found_paths, key=lambda path: (_place(path), len(path.parts), path))
+    return {str(path): _title(str(path)) for path in paths if path.name not in {"README.md", "VENDOR.md"}}
+
+
+def _place(path: Path) -> int:
+    named = [name for name in (str(path), path.parts[0]) if name in ORDER]
+    return ORDER.index(named[0] if named else "runbook")
 
 
 @cache

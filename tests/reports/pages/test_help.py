@@ -28,6 +28,21 @@ def test_every_page_has_a_chapter_and_every_named_page_exists() -> None:
     assert {chapter_of(name) for name in names} <= set(chapters())
 
 
+def test_chapters_for_newcomers_come_first_and_runbooks_last() -> None:
+    order = list(chapters())
+    assert order[:3] == [START, "tutorial.md", "how-to/analyst.md"]
+    places = [
+        order.index(path)
+        for path in (
+            "boards.md",
+            "reference/settings.md",
+            "runbook/index.md",
+            "adr/0001-two-zones-and-one-way-imports.md",
+        )
+    ]
+    assert places == sorted(places)
+
+
 def test_every_link_inside_the_help_is_answered(reader) -> None:
     targets = {urljoin(reverse("help", args=[path]), link) for path in chapters() for link in links(path)}
     assert len(targets) > len(chapters())
