@@ -151,12 +151,24 @@ function arcTraces(arcs = []) {
   });
 }
 
-// Names of the zones that have room for them at this scale.
-function nameTraces(zones, metresPerPixel) {
+// Zones that have room for their names at this scale, and those of the darkest class whose names meet no other.
+function namedZones(zones, classes, metresPerPixel) {
   const pen = document.createElement("canvas").getContext("2d");
   pen.font = `${NAME_PX}px sans-serif`;
-  const fits = ({ name, room }) => pen.measureText(name).width + NAME_PX < room[2] / metresPerPixel;
-  const named = zones.filter(fits);
+  const widthOf = ({ name }) => (pen.measureText(name).width + NAME_PX) * metresPerPixel;
+  const meets = (one, other) =>
+    2 * Math.abs(one.room[0] - other.room[0]) < widthOf(one) + widthOf(other) &&
+    Math.abs(one.room[1] - other.room[1]) < 1.3 * NAME_PX * metresPerPixel;
+  const named = zones.filter((zone) => widthOf(zone) < zone.room[2]);
+  const top = (classes ?? []).reduce((most, found) => Math.max(most, found), 1);
+  zones.forEach((zone, place) => {
+    if (classes?.[place] === top && !named.some((other) => meets(zone, other))) named.push(zone);
+  });
+  return named;
+}
+
+function nameTraces(zones, classes, metresPerPixel) {
+  const named = namedZones(zones, classes, metresPerPixel);
   if (!named.length) return [];
   const [x, y] = [0, 1].map((axis) => named.map(({ room }) => room[axis]));
   // The outline is that of the ground, so that a name can be read on every class.
@@ -247,7 +259,7 @@ class Panel {
     const { zones, layers } = this.map.shapes;
     const classes = content.grid ? null : content.classes;
     const data = [...hatchedTraces(zones, classes), ...layerTraces(layers), ...arcTraces(content.arcs), ...pointTraces(content.points)];
-    data.push(...nameTraces(zones, this.map.view.metresPerPixel));
+    data.push(...nameTraces(zones, classes, this.map.view.metresPerPixel));
     this.named = this.map.view.metresPerPixel;
     const [xRange, yRange] = this.map.ranges(this);
     const layout = {

@@ -118,7 +118,9 @@ def draw_map(figure: Figure, found: ZoneMap, *, box: Box) -> None:
     draw_lines(axes, shapes.layers)
     draw_scale(axes, width_m=east - west)
     metres = max((east - west) / inside.width, (north - south) / inside.height)
-    draw_names(axes, shapes.zones, metres_per_point=metres / POINTS_IN)
+    top = max(found.classes, default=NOT_ASKED)
+    darkest = [zone for zone, of in zip(shapes.zones, found.classes, strict=True) if of == top > 0]
+    draw_names(axes, shapes.zones, metres_per_point=metres / POINTS_IN, darkest=darkest)
     corner = Box(box.left + 0.012 * box.width, box.bottom + legend_in, 0, 0).of(figure)
     figure.legend(
         handles=found.entries, loc="upper left", bbox_to_anchor=corner[:2],

@@ -43,8 +43,10 @@ class Name:
         )
 
 
-def draw_names(axes: Axes, zones: Sequence[ZoneShape], *, metres_per_point: float) -> None:
-    """Write the names that have room, light behind dark, so that they can be read on every class."""
+def draw_names(
+    axes: Axes, zones: Sequence[ZoneShape], *, metres_per_point: float, darkest: Sequence[ZoneShape] = ()
+) -> None:
+    """Write the names of `placed_names`, light behind dark, so that they can be read on every class."""
     look: dict[str, Any] = {
         "size": NAME_PT,
         "ha": "center",
@@ -52,21 +54,30 @@ def draw_names(axes: Axes, zones: Sequence[ZoneShape], *, metres_per_point: floa
         "linespacing": _LINE_PT / NAME_PT,
     }
     halo = Stroke(linewidth=2.0, foreground="white")
-    for name in placed_names(zones, metres_per_point=metres_per_point):
+    for name in placed_names(zones, metres_per_point=metres_per_point, darkest=darkest):
         axes.text(name.x_m, name.y_m, name.text, path_effects=[halo], zorder=4, **look)
         # Letters with an effect are outlines, which no search finds.
         axes.text(name.x_m, name.y_m, name.text, zorder=5, **look)
 
 
-def placed_names(zones: Sequence[ZoneShape], *, metres_per_point: float) -> list[Name]:
-    """Names that fit into their zones, in one line or two, the largest zones first; none overlap."""
+def placed_names(
+    zones: Sequence[ZoneShape], *, metres_per_point: float, darkest: Sequence[ZoneShape] = ()
+) -> list[Name]:
+    """Names that fit into their zones, in one line or two, the largest zones first; none overlap.
+
+    Those of the `darkest` zones, which readers look for, may also reach beyond their zones.
+    """
     placed: list[Name] = []
-    for zone in sorted(zones, key=_area, reverse=True):
-        for text in _lines(_written(zone.shown_name)):
-            name = _fitting(zone.rings, text, metres_per_point=metres_per_point)
-            if name is not None and not any(name.overlaps(other) for other in placed):
-                placed.append(name)
-                break
+    for must_fit, chosen in ((True, zones), (False, darkest)):
+        for zone in sorted(chosen, key=_area, reverse=True):
+            texts = list(_lines(_written(zone.shown_name)))
+            if any(each.text in texts for each in placed):
+                continue
+            for text in texts:
+                name = _fitting(zone.rings, text, metres_per_point=metres_per_point, must_fit=must_fit)
+                if name is not None and not any(name.overlaps(other) for other in placed):
+                    placed.append(name)
+                    break
     return placed
 
 
@@ -84,21 +95,21 @@ def _lines(text: str) -> Iterator[str]:
         yield "\n".join(min(parted, key=lambda lines: max(map(len, lines))))
 
 
-def _fitting(rings: Sequence[Path], text: str, *, metres_per_point: float) -> Name | None:
-    """The name at the widest place of its zone that holds it; None where none does."""
+def _fitting(rings: Sequence[Path], text: str, *, metres_per_point: float, must_fit: bool) -> Name | None:
+    """The name at the widest place of its zone; None where it must fit, and no place holds it."""
     lines, font = text.split("\n"), FontProperties(family=FONT, size=NAME_PT)
     widest = max(_PEN.get_text_width_height_descent(line, font, False)[0] for line in lines)
     width = (widest + 2 * _AROUND_PT) * metres_per_point
     height = (len(lines) * _LINE_PT + _AROUND_PT) * metres_per_point
     points = np.concatenate(rings)
     (west, south), (east, north) = points.min(axis=0), points.max(axis=0)
-    if width > east - west or height > north - south:
+    if must_fit and (width > east - west or height > north - south):
         return None
     best: tuple[float, float, float] | None = None
     for share in _HEIGHTS:
         y = float(south + share * (north - south))
-        for left, right in _free(rings, y, height=height):
-            if right - left >= width and (best is None or right - left > best[0]):
+        for left, right in _free(rings, y, height=height if must_fit else 0.0):
+            if (right - left >= width or not must_fit) and (best is None or right - left > best[0]):
                 best = right - left, (left + right) / 2, y
     return None if best is None else Name(text=text, x_m=best[1], y_m=best[2], size_m=(width, height))
 

@@ -15,8 +15,8 @@ def box(name, west, south, width, height, *, hole=None):
     return ZoneShape(name=name, shown_name=name, rings=wound(rings))
 
 
-def names(*zones, metres_per_point=1.0):
-    return placed_names(zones, metres_per_point=metres_per_point)
+def names(*zones, metres_per_point=1.0, darkest=()):
+    return placed_names(zones, metres_per_point=metres_per_point, darkest=darkest)
 
 
 def test_a_name_stands_in_its_zone_or_nowhere() -> None:
@@ -49,3 +49,18 @@ def test_of_zones_that_overlap_the_larger_has_its_name() -> None:
     assert [each.text for each in names(small, large)] == ["Large"]
     aside = box("Aside", 200, 0, 60, 60)
     assert [each.text for each in names(small, aside, large)] == ["Large", "Aside"]
+
+
+def test_the_darkest_zones_have_names_beyond_their_borders_but_over_no_other() -> None:
+    town, suburb, around = (
+        box("Belfort", 40, 20, 8, 8),
+        box("Offemont", 40, 30, 8, 8),
+        box("Land", 0, 0, 100, 60),
+    )
+    apart = box("Delle", 200, 20, 8, 8)
+    assert [each.text for each in names(town, suburb, apart)] == []
+    found = names(town, suburb, apart, darkest=[town, apart])
+    assert {each.text for each in found} == {"Belfort", "Delle"}
+    assert next((each.x_m, each.y_m) for each in found if each.text == "Delle") == pytest.approx((204, 24))
+    assert [each.text for each in names(around, town, darkest=[town])] == ["Land"]
+    assert [each.text for each in names(around, darkest=[around])] == ["Land"]
