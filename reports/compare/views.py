@@ -38,7 +38,7 @@ from reports.estimates.queries import UnionNotAvailableError, Window, WindowErro
 from reports.studies.labels import label_of
 from reports.studies.models import Indicator, Study
 from reports.studies.policies import Somebody
-from reports.studies.queries import current_plan, has_unions, scale_of
+from reports.studies.queries import current_plan, has_unions
 
 
 @require_safe
@@ -48,7 +48,9 @@ def comparison(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResp
     found, context = indicator_page(request, slug, indicator_slug, is_below=True)
     query: QueryDict = request.GET
     kind = kind_of(query)
-    if scale_of(found) is not None:
+    spec = PlanSpec.from_json(current_plan(found.study).spec)
+    context["compared"] = compared_indicators(context["indicators"], spec)
+    if found not in context["compared"]:  # a number
         return redirect(_means_address(query, kind, found))
     others = queries.comparable_indicators(found, among=readable(request)) if kind == Kind.STUDIES else []
     status = 200
@@ -60,9 +62,6 @@ def comparison(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResp
         context |= {"state": "bad_address", "error": address_error(error, found)}
         status = 400
     context |= _form(query, kind, indicator=found, others=others, asked=asked, reader=request.user)
-    context["compared"] = compared_indicators(
-        context["indicators"], PlanSpec.from_json(current_plan(found.study).spec)
-    )
     if status == 200:
         context |= _answer(query, kind, indicator=found, asked=asked)
     return render(request, "compare/compare.html", context, status=status)

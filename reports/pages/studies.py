@@ -19,7 +19,7 @@ from reports.estimates.locations import check_mapped
 from reports.estimates.noise import has_totals, noisy_window
 from reports.estimates.options import ReportOptions
 from reports.estimates.page import compared_indicators, weekdays, widest_indicator, window_page
-from reports.estimates.picker import requested_window
+from reports.estimates.picker import kept_days, requested_window
 from reports.estimates.queries import Window, WindowError, shown_visitors, visitor_unions
 from reports.estimates.texts import key_facts
 from reports.flows.pairs import place_pairs
@@ -86,6 +86,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "shown_days": shown_days,
         "figures": figures,
         "key_facts": key_facts(figures),
+        "kept_days": kept_days(request.GET, found),
         "weekdays": weekdays(),
         "may_note": bool(policies.roles_of(request.user) & {Role.ADMINISTRATOR, Role.OPERATOR}),
         "n_windows": found.days * (found.days + 1) // 2,

@@ -112,7 +112,7 @@ def test_values_of_all_sent_rows_are_offered_as_categories(client, form):
     walk.change("sample", {"sample": file(data, "sample")}, **sent)
     walk.change("column-2", {"sample": file(data, "sample")}, **sent)
     assert fields_of(walk.html)["indicator-0.categories"].split("\n") == regions
-    says(walk.html, "2000 rows of the sample read; the whole file may hold more values.")
+    says(walk.html, "2,000 rows of the sample read; the whole file may hold more values.")
 
 
 def test_errors_of_the_parser_stand_at_their_fields_and_missing_ones_only_in_the_end(client):

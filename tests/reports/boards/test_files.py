@@ -55,7 +55,8 @@ def test_the_pdf_has_the_tiles_in_letters_and_maps_as_pictures(reader, board, ri
         "Ask \ufffd\ufffd.", "can be distinguished from zero", "Home: map", "Definition of a visitor",
         "The total privacy loss for all of one person's answers is at most epsilon",
         "plan version 1 (smp-grr)", "not scaled to the population", "No other indicator shown here",
-        "Of 100 answers, about", "changes the odds of a correct guess", "Not protected: who was present",
+        "Of 100 answers, about", "changes the odds of a correct guess",
+        "a person's presence is not protected",
     ):  # fmt: skip
         assert found in text, found
     assert "Region" not in text

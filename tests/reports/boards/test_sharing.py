@@ -34,7 +34,7 @@ class TestLinks:
         assert 'id="figure-3"' in html and 'id="map-9"' in html and 'id="tile-4"' not in html
         assert "The total privacy loss for all of one person&#x27;s answers is at most epsilon" in html
         for said in (
-            "Not protected: who was present and on which days", "not scaled to the population",
+            "a person's presence is not protected", "not scaled to the population",
             "No other indicator shown here has a higher epsilon", "of 100 answers are true",
             "changes the odds of a correct guess about that person",
         ):  # fmt: skip

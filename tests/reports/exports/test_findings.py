@@ -304,7 +304,9 @@ class TestMovements:
 
 def test_the_report_and_other_indicators_link_here_with_their_days(reader, fair):
     report = reader.get(reverse("reports:indicator", args=["fair-2024", "age"]), BUSY).content.decode()
-    moved = reverse("reports:movement", args=["fair-2024", "age"])
-    compared = reverse("reports:compare", args=["fair-2024", "age"]) + "?from=2024-05-31&to=2024-06-02"
-    assert {compared, moved} <= set(Markup(report).links)
+    moved, compared = (
+        reverse(f"reports:{name}", args=["fair-2024", "age"]) for name in ("movement", "compare")
+    )
+    days = "?from=2024-05-31&to=2024-06-02"
+    assert {compared + days, moved + days} <= set(Markup(report).links)
     assert moved in Markup(moves(reader, "gender").content.decode()).links
