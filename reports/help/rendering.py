@@ -11,7 +11,7 @@ from django.conf import settings
 from django.utils.safestring import SafeString, mark_safe
 
 START = "index.md"
-# Chapters and folders in the order in which a newcomer reads them; the others stand before the runbooks.
+# Chapters and folders in the order in which a newcomer reads them; the others come before the runbooks.
 ORDER = (
     START, "tutorial.md", "how-to/analyst.md", "how-to/operator.md", "how-to/administrator.md",
     "how-to/privacy-officer.md", "how-to/ops.md", "boards.md", "exports.md", "compare.md", "maps.md",
