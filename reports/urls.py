@@ -8,6 +8,7 @@ from django.urls import URLPattern, path, re_path
 from reports.boards import views as boards
 from reports.compare import views as compare
 from reports.dpia import views as dpia
+from reports.exports import events as event_downloads
 from reports.exports import forecasts as forecast_downloads
 from reports.exports import smoothed as smoothed_downloads
 from reports.exports import views as downloads
@@ -109,6 +110,7 @@ urlpatterns = [
     file(f"{INDICATOR}/forecast", forecast_downloads.download_days, name="forecast_indicator_file"),
     path("<slug:slug>/<slug:indicator_slug>/scenario/", scenario.scenario, name="scenario"),
     file(f"{INDICATOR}/days", downloads.download_days, name="days_file"),
+    file(f"{INDICATOR}/periods", event_downloads.download_periods, name="periods_file"),
     file(f"{INDICATOR}/smoothed", smoothed_downloads.download_smoothed, name="smoothed_file"),
     file(f"{INDICATOR}/compare", downloads.download_comparison, name="compare_file"),
     file(

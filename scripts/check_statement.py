@@ -52,7 +52,8 @@ ORACLES = {
 PRIMES = [n for n in range(2, 256) if all(n % each for each in range(2, isqrt(n) + 1))]
 TALLIES = ("visits", "runs")
 SLOT_MINUTES = (15, 30, 60, 120)
-MAX_DAYS = 62
+MAX_DAYS, MAX_EVENT_DAYS = 62, 7_320
+OF_EVENTS = ("smp-grr", "smp-oue", "smp-adp", "spl-grr")
 MAX_EPSILON = 64  # of an answer
 # Additions of the arithmetic of places, in 1 / epsilon, radians and squares (see ldp/geo/precision.py).
 RADIUS_ERROR, ANGLE_ERROR, PLACE_ERROR = 2.6e-10, 7.4e-10, 1e-11
@@ -335,8 +336,24 @@ class Plan:
         self.voided: int = statement["guarantee"]["voided_days"]
         self.first: Json | None = self.spec.get("first")
         self.window: int | None = self.spec.get("window_days")
+        self.events: bool = self.spec.get("events", False)
         # Of hashed values the number of sets, which is checked with the other numbers of the indicator.
         self.primes: list[int] = [entry.get("prime", 1) for entry in statement["indicators"]]
+
+    def has_valid_units(self) -> bool:
+        """Events are there on one day: their indicators are static and plain, and nothing counts people."""
+        if "events" not in self.spec:
+            return True
+        of_people = {"location", "presence", "tallies", "slots", "first", "window_days"}
+        is_plain = all(
+            row["kind"] == "static" and not {"parts", "scale", "moves"} & row.keys() for row in self.asked
+        )
+        return (
+            self.events is True
+            and self.mechanism in OF_EVENTS
+            and is_plain
+            and not of_people & self.spec.keys()
+        )
 
     def share(self, index: int) -> Fraction:
         """Probability that a person answers an indicator."""
@@ -538,7 +555,8 @@ def check_spec(plan: Plan, found: Findings) -> None:
     for name, is_so in {
         "mechanism": oracle in ORACLES.get(family, ()),
         "unit": plan.unit in ("attribute", "profile"),
-        "days": plan.days in range(1, MAX_DAYS + 1),
+        "days": plan.days in range(1, (MAX_EVENT_DAYS if plan.events else MAX_DAYS) + 1),
+        "events": plan.has_valid_units(),
         "kind": {row["kind"] for row in plan.asked} <= {"daily", "static"},
         "domain_size": all(row["domain_size"] in range(2, 2**16 - 1) for row in plan.asked),
         "epsilon": all(0 < each <= MAX_EPSILON for each in answers | promised),
@@ -1147,7 +1165,8 @@ def check_words(statement: Json, plan: Plan, found: Findings) -> None:
         "changes": not plan.is_static,
         "profile": plan.has_fakes and plan.unit == "attribute" and plan.d > 1,
         **dict.fromkeys(("squares", "places_and_answers", "far_places", "moves"), "location" in plan.spec),
-        "presence": "presence" not in plan.spec,
+        "presence": "presence" not in plan.spec and not plan.events,
+        **dict.fromkeys(("events", "several_events"), plan.events),
         "missing_values": "presence" not in plan.spec,
         "closings": "presence" in plan.spec,
         "tallies": bool(plan.tallies),
@@ -1156,11 +1175,12 @@ def check_words(statement: Json, plan: Plan, found: Findings) -> None:
         found.equal(f"not_protected, {name}", name in named, is_so)
     study = statement["study"]
     until = study["key_until"] if study["closed_at"] is None else study["closed_at"][:10]
-    dates = dict.fromkeys(("key", "presence"), "nothing")
+    dates = dict.fromkeys(("key",) if plan.events else ("key", "presence"), "nothing")
     dates |= {row["name"]: row["date"] for row in statement["retention"]}
     found.equal("retention, number of names", len(statement["retention"]), len(dates))
     for name, day in dates.items():
         found.equal(f"retention, {name}, date", day, until if name in ("key", "presence") else None)
+    found.equal("study.units", study.get("units", "visitors"), "events" if plan.events else "visitors")
     found.equal("study.state", study["state"], "open" if study["closed_at"] is None else "closed")
 
 

@@ -6,6 +6,9 @@ previous day, column 0 stays empty.
 
 A plan may ask for two more tallies of presence. `visits`: H[k, t] subscribers have their k-th present day on
 t. `runs`: R[l, t] subscribers are present on t, for l days in a row so far. Row and column 0 stay empty.
+
+Where the units are events, none has a previous day: of [p, t] there is row 0 alone, and the union of days is
+the sum of their counts.
 """
 
 import struct
@@ -24,15 +27,18 @@ Counts = NDArray[np.int64]
 _MAGIC = b"LDPD\x01"
 _NOISY_MAGIC = b"LDPD\x02"  # with one more byte: the day up to which cells are noisy
 _MORE_MAGIC = b"LDPD\x03"  # with one more byte: the number of further tallies of presence; none is noisy
+_EVENTS_MAGIC = b"LDPD\x04"  # with two bytes of days, and one row in each tally
 
 _HEADER = struct.Struct(">5sBB")
+_EVENTS_HEADER = struct.Struct(">5sHB")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Delta:
     """Additions of one publication to the totals: presence, and per indicator counts and reports.
 
-    A plan with locations has one more tally, the last: reports by cell of the grid.
+    A plan with locations has one more tally, the last: reports by cell of the grid. With events all arrays
+    have one row in the place of days + 1.
 
     Parameters
     ----------
@@ -53,7 +59,7 @@ class Delta:
     @classmethod
     def zero(cls, plan: PlanSpec) -> Self:
         """Return the empty delta of a plan; its arrays may be filled in place."""
-        return cls._zero(days=plan.days, n_stays=len(plan.tallies), domain_sizes=plan.tally_sizes)
+        return cls._zero(plan.tally_shape, n_stays=len(plan.tallies), domain_sizes=plan.tally_sizes)
 
     def __add__(self, other: "Delta") -> "Delta":
         """Sum, as new arrays; LdpError if the shapes differ."""
@@ -80,11 +86,15 @@ class Delta:
 
     def pack(self) -> bytes:
         """Self-describing bytes; `unpack` gives back exactly this delta."""
-        days, n_stays, domain_sizes = self._shape()
-        magic = _NOISY_MAGIC if self.noisy_through else _MORE_MAGIC if n_stays else _MAGIC
-        header = _HEADER.pack(magic, days, len(domain_sizes))
+        (rows, columns), n_stays, domain_sizes = self._shape()
         sizes = struct.pack(f">{len(domain_sizes)}H", *domain_sizes)
-        if magic != _MAGIC:
+        if rows == 1:
+            magic = _EVENTS_MAGIC
+            header = _EVENTS_HEADER.pack(magic, columns - 1, len(domain_sizes))
+        else:
+            magic = _NOISY_MAGIC if self.noisy_through else _MORE_MAGIC if n_stays else _MAGIC
+            header = _HEADER.pack(magic, columns - 1, len(domain_sizes))
+        if magic in (_NOISY_MAGIC, _MORE_MAGIC):
             sizes += struct.pack(">B", self.noisy_through or n_stays)
         body = b"".join(array.astype("<i8").tobytes() for array in self._arrays())
         return header + sizes + zlib.compress(body, level=1)
@@ -98,32 +108,34 @@ class Delta:
         plan : whose delta it must be; the header is compared with it before anything is allocated, so give it
             where the bytes come from elsewhere
         """
-        if len(packed) < _HEADER.size or not packed.startswith((_MAGIC, _NOISY_MAGIC, _MORE_MAGIC)):
+        magics = (_MAGIC, _NOISY_MAGIC, _MORE_MAGIC, _EVENTS_MAGIC)
+        header = _EVENTS_HEADER if packed.startswith(_EVENTS_MAGIC) else _HEADER
+        if len(packed) < header.size or not packed.startswith(magics):
             raise LdpError(f"packed delta must start with {_MAGIC!r}, got {packed[: len(_MAGIC)]!r}")
-        magic, days, d = _HEADER.unpack_from(packed)
-        body_start = _HEADER.size + 2 * d + (magic != _MAGIC)
+        magic, days, d = header.unpack_from(packed)
+        body_start = header.size + 2 * d + (magic in (_NOISY_MAGIC, _MORE_MAGIC))
         if len(packed) < body_start:
             raise LdpError(f"packed delta must have at least {body_start} bytes, got {len(packed)}")
-        sizes = struct.unpack_from(f">{d}H", packed, _HEADER.size)
+        sizes = struct.unpack_from(f">{d}H", packed, header.size)
         n_stays = packed[body_start - 1] if magic == _MORE_MAGIC else 0
-        found = (days, n_stays, sizes)
-        if plan is not None and found != (plan.days, len(plan.tallies), plan.tally_sizes):
+        shape = (1 if magic == _EVENTS_MAGIC else days + 1, days + 1)
+        found = (shape, n_stays, sizes)
+        if plan is not None and found != (plan.tally_shape, len(plan.tallies), plan.tally_sizes):
             raise LdpError("packed delta must have the days and the tallies of the plan, got others")
         delta = replace(
-            cls._zero(days=days, n_stays=n_stays, domain_sizes=sizes),
+            cls._zero(shape, n_stays=n_stays, domain_sizes=sizes),
             noisy_through=packed[body_start - 1] if magic == _NOISY_MAGIC else 0,
         )
         delta._fill(packed[body_start:])
         return delta
 
     @classmethod
-    def _zero(cls, *, days: int, n_stays: int, domain_sizes: Any) -> Self:
-        square = (days + 1, days + 1)
+    def _zero(cls, shape: tuple[int, int], *, n_stays: int, domain_sizes: Any) -> Self:
         return cls(
-            visitors=np.zeros(square, np.int64),
-            stays=np.zeros((n_stays, *square), np.int64),
-            counts=tuple(np.zeros((k, *square), np.int64) for k in domain_sizes),
-            n_reports=tuple(np.zeros(square, np.int64) for _ in domain_sizes),
+            visitors=np.zeros(shape, np.int64),
+            stays=np.zeros((n_stays, *shape), np.int64),
+            counts=tuple(np.zeros((k, *shape), np.int64) for k in domain_sizes),
+            n_reports=tuple(np.zeros(shape, np.int64) for _ in domain_sizes),
         )
 
     def _fill(self, compressed: bytes) -> None:
@@ -144,6 +156,6 @@ class Delta:
     def _arrays(self) -> list[Counts]:
         return [self.visitors, *self.stays, *self.counts, *self.n_reports]
 
-    def _shape(self) -> tuple[int, int, tuple[int, ...]]:
+    def _shape(self) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
         sizes = tuple(counts.shape[0] for counts in self.counts)
-        return self.visitors.shape[0] - 1, self.stays.shape[0], sizes
+        return self.visitors.shape, self.stays.shape[0], sizes

@@ -33,6 +33,7 @@ TRIP_PICK: Final = 14
 TRIP_ANSWER: Final = 15
 SLOT_NOISE: Final = 16  # as with PRESENCE_NOISE
 CHOOSE_QUESTION: Final = 17
+EVENT: Final = 18  # the first 64 bits are of the content of a row, not a pseudonym
 
 BUFFER_BLOCKS: Final = 16_384  # 256 KiB of AES blocks: the fastest size, and it stays in the L2 cache
 

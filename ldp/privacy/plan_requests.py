@@ -76,6 +76,7 @@ def build_plan(
     epsilon_first: Decimal | None = None,
     hash_cells: HashCells | None = None,
     window_days: int | None = None,
+    events: bool = False,
 ) -> PlanSpec:
     """Plan from what an administrator typed; the one conversion of epsilon to an exact fraction.
 
@@ -91,6 +92,7 @@ def build_plan(
     epsilon_first, hash_cells : smp-loloha only: of one report on a daily indicator, None = half of its
         epsilon, and the cells that its values are hashed to, None = two
     window_days : smp-stream only: consecutive days on which a person answers once, None = seven, or all
+    events : units are events, each of one day
 
     Raises
     ------
@@ -132,6 +134,7 @@ def build_plan(
         slots=slots,
         first=_first(epsilon_first, hash_cells, mechanism=mechanism),
         window_days=window_days,
+        events=events,
     )
 
 

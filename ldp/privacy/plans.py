@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import lru_cache
+from math import prod
 from typing import Any, Final, Literal, Self, get_args
 
 from ldp.errors import InvalidDomainError, LdpError, PlanError
@@ -54,12 +55,14 @@ ReportChannel = AnswerChannel | FakedChannel
 
 PRESENCE_TALLIES: Final[tuple[PresenceTally, ...]] = get_args(PresenceTally)
 MAX_DAYS = 62
+MAX_EVENT_DAYS = 7_320  # twenty years
 MAX_INDICATORS = 255  # the indicator is one byte of the keyed block
 MAX_VERSION = 255  # so is the plan version
 MAX_TALLY_CELLS = 8_000_000  # of one indicator: 64 MB, read and written whole
 MAX_PARTS = 3
 HASHED: Final[Mechanism] = "smp-loloha"
 STREAM: Final[Mechanism] = "smp-stream"
+OF_EVENTS: Final[tuple[Mechanism, ...]] = ("smp-grr", "smp-oue", "smp-adp", "spl-grr")
 
 ORACLES: Final[dict[str, Callable[..., AnswerChannel]]] = {
     "grr": grr_channel,
@@ -172,6 +175,8 @@ class PlanSpec:
     slots : SlotSpec or None; counts by slot and zone, with separate noise; None = none
     first : FirstReports or None; smp-loloha only: of the fresh noise
     window_days : int or None; smp-stream only: consecutive days on which a person answers once, in [1, days]
+    events : bool; units are events instead of people: each is there on one day, so that every sum of days
+        counts it once. Then days are in [1, 7320], and indicators are static and have categories
 
     Raises
     ------
@@ -199,6 +204,7 @@ class PlanSpec:
     slots: SlotSpec | None = None
     first: FirstReports | None = None
     window_days: int | None = None
+    events: bool = False
 
     def __post_init__(self) -> None:
         if self.mechanism not in get_args(Mechanism):
@@ -206,7 +212,7 @@ class PlanSpec:
         if self.unit not in get_args(Unit):
             raise PlanError(f"unit must be one of {get_args(Unit)}, got {self.unit!r}")
         _check_range("version", self.version, low=1, high=MAX_VERSION)
-        _check_range("days", self.days, low=1, high=MAX_DAYS)
+        _check_range("days", self.days, low=1, high=MAX_EVENT_DAYS if self.events else MAX_DAYS)
         most = MAX_INDICATORS - (self.location is not None)  # its tally is one more
         _check_range("number of indicators", len(self.indicators), low=1, high=most)
         slugs = [spec.slug for spec in self.indicators]
@@ -220,6 +226,8 @@ class PlanSpec:
             _check_range("max_values of the location", self.location.max_values, low=1, high=self.days)
         if self.shares is not None:
             self._check_shares(self.shares)
+        if self.events:
+            self._check_events()
         self._check_parts()
         self._check_first()
         self._check_stream()
@@ -231,6 +239,27 @@ class PlanSpec:
             self._check_fakes()
         elif self.epsilon is not None:
             raise PlanError(f"epsilon of a {self.mechanism} plan must be absent, got {self.epsilon}")
+
+    def _check_events(self) -> None:
+        """Raise PlanError for what needs people who are there on several days."""
+        if self.mechanism not in OF_EVENTS:
+            raise PlanError(
+                f"mechanism of a plan of events must be one of {OF_EVENTS}, got {self.mechanism!r}"
+            )
+        for spec in self.indicators:
+            if spec.kind != "static" or spec.parts or spec.scale is not None:
+                raise PlanError(f"{spec.slug} must be static, without parts and cuts, in a plan of events")
+        of_people = {
+            "location": self.location,
+            "presence_epsilon": self.presence,
+            "tallies": self.tallies,
+            "slots": self.slots,
+        }
+        for name, asked in of_people.items():
+            if asked:
+                raise PlanError(
+                    f"{name} must be absent in a plan of events: an event is there on one day only"
+                )
 
     def _check_parts(self) -> None:
         whole = {spec.slug: spec for spec in self.indicators if not (spec.parts or spec.moves)}
@@ -439,6 +468,11 @@ class PlanSpec:
         return sizes if self.location is None else (*sizes, self.location.grid.n_cells)
 
     @property
+    def tally_shape(self) -> tuple[int, int]:
+        """Shape of a gap tally: (previous day, day). Of events, which have no previous day, one row."""
+        return (1 if self.events else self.days + 1), self.days + 1
+
+    @property
     def is_sampled(self) -> bool:
         """Return whether each person answers one indicator only, and everyone may know which."""
         return self.mechanism.startswith("smp-")
@@ -555,7 +589,7 @@ class PlanSpec:
     @property
     def max_codes(self) -> int:
         """Most codes of a report on an indicator whose tally can be kept."""
-        return MAX_TALLY_CELLS // (self.days + 1) ** 2
+        return MAX_TALLY_CELLS // prod(self.tally_shape)
 
     def answers_per_person(self, index: int, *, extra_daily_values: int = 0) -> int:
         """Most different answers of one person: one on each side of a cut, or of a question, on any days.
@@ -580,6 +614,7 @@ class PlanSpec:
         by_slot = {} if self.slots is None else {"slots": self.slots.to_json()}
         fresh = {} if self.first is None else {"first": self.first.to_json()}
         stream = {} if self.window_days is None else {"window_days": self.window_days}
+        units = {"events": True} if self.events else {}
         return {
             "mechanism": self.mechanism,
             "unit": self.unit,
@@ -594,6 +629,7 @@ class PlanSpec:
             **by_slot,
             **fresh,
             **stream,
+            **units,
         }
 
     @classmethod
@@ -618,6 +654,7 @@ class PlanSpec:
                 slots=SlotSpec.from_json(data["slots"]) if "slots" in data else None,
                 first=FirstReports.from_json(data["first"]) if "first" in data else None,
                 window_days=data.get("window_days"),
+                events=data.get("events", False),
             )
         except LdpError:
             raise

@@ -272,9 +272,10 @@ def _pseudonyms(study: VaultStudy, opened: OpenStudy | None) -> tuple[int | None
     if opened is None:
         return None, 0
     total = damaged = 0
-    for shard in PresenceShard.objects.filter(study=study).iterator(chunk_size=16):
+    table, opens = opened.kept_units
+    for row in table._default_manager.filter(study=study).iterator(chunk_size=16):
         try:
-            total += len(opened.unseal_presence(shard))
+            total += len(opens(row))
         except errors.SealBrokenError:
             damaged += 1
     return total, damaged

@@ -261,6 +261,11 @@ def _create(
 
 def _write(draft: PlanDraft, definition: StudyDefinition, *, by: str) -> None:
     """Put a definition into a draft: what was approved or asked before counts no more."""
+    if definition.of_events:
+        raise DraftError(
+            'study.kind must be "visitors" in a draft: create a study of events with manage.py create_study '
+            "(docs/events.md)"
+        )
     draft.definition = definition.to_json()
     draft.definition_hash = definition_hash(definition)
     draft.plan_hash = plan_hash(definition.plan_spec(version=draft.version))

@@ -152,7 +152,7 @@ def _create_copy(definition: StudyDefinition, *, version: int, key_id: str) -> V
         plan=spec.to_json(),
         plan_hash=plan_hash(spec),
         key_id=key_id,
-        n_shards=shard_count(definition.expected_subscribers),
+        n_shards=MIN_SHARDS if definition.of_events else shard_count(definition.expected_subscribers),
     )
 
 

@@ -137,7 +137,7 @@ def begin(
         filename=file_name(filename),
         created_by=by,
         profile=profile,
-        more_to_come=more_to_come,
+        more_to_come=more_to_come and not opened.plan.events,  # each event counts at once
         validate_only=validate_only,
         bytes_total=bytes_total,
         content_hash=_chained(opened, b"", b"").hex(),

@@ -24,10 +24,11 @@ def find_profile(study: VaultStudy, name: str, definition: StudyDefinition | Non
     if name in BUILT_IN and _makes_sense(name, definition):
         return BUILT_IN[name](definition)
     row = ExtractProfile.objects.filter(study=study, name=name).first()
-    if row is None:
+    profile = None if row is None else TypedProfile.from_json(row.definition).compiled(definition)
+    if profile is None or (definition.of_events and profile.kind != "events"):
         known = ", ".join(profile_names(study, definition))
         raise ProfileMissingError(f"study {study.slug!r} has no profile {name!r}; profiles: {known}")
-    return TypedProfile.from_json(row.definition).compiled(definition)
+    return profile
 
 
 def profile_names(study: VaultStudy, definition: StudyDefinition | None = None) -> list[str]:
@@ -45,5 +46,7 @@ def usual_profile(study_id: int) -> str:
 
 
 def _makes_sense(name: str, definition: StudyDefinition) -> bool:
-    """Without static indicators there is nothing to learn of subscribers."""
+    """Without static indicators there is nothing to learn of subscribers; events have none."""
+    if definition.of_events:
+        return name == DEFAULT
     return name != SUBSCRIBERS or bool(definition.static_indicators)

@@ -96,6 +96,12 @@ class StudySanitiser:
         raw = [codes[place.rows, place.slot] for place in places]
         return self._reports(places, raw, pseudonyms, kind="static")
 
+    def event_answers(self, events: Pseudonyms, codes: NDArray[np.uint16]) -> NDArray[np.uint16]:
+        """Sanitised reports of events, shape (n, words), of raw `codes` of all indicators, shape (n, d)."""
+        places = list(self.places(events, kind="static"))
+        raw = [codes[place.rows, place.indicator] for place in places]
+        return self._reports(places, raw, events, kind="static")
+
     def sides(self, indicator: int, pseudonyms: Pseudonyms, levels: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return whether numbers reach the cuts of their subscribers, as the library has it; raw values."""
         return self._sanitiser.sides(indicator, pseudonyms, levels)

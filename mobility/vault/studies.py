@@ -1,7 +1,9 @@
 """A study as the pipeline works with it: the approved definition and plan, and the keys that open it."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import UUID
 
 import numpy as np
@@ -53,6 +55,16 @@ class OpenStudy(UnlockedStudy):
         return StudySanitiser(self.plan, prf=self.prf)
 
     @cached_property
+    def event_prf(self) -> KeyedPrf:
+        """Keys of events."""
+        return KeyedPrf(derive_subkey(self.master_key, purpose="events"))
+
+    @cached_property
+    def day_sanitiser(self) -> StudySanitiser:
+        """Sanitiser of the events of one day, as if the study had no other."""
+        return StudySanitiser(replace(self.plan, days=1, events=False), prf=self.prf)
+
+    @cached_property
     def daily(self) -> DailyValues:
         return DailyValues(self.definition, self.sanitiser)
 
@@ -73,6 +85,7 @@ class OpenStudy(UnlockedStudy):
             profile=profile,
             pseudonym_key=self.pseudonym_key,
             prf=self.prf,
+            event_prf=self.event_prf if self.plan.events else None,
             closed_days=frozenset(closed.values_list("day", flat=True)),
             opted_out=self.opted_out(is_blind=is_blind),
         )
@@ -109,6 +122,18 @@ class OpenStudy(UnlockedStudy):
         if row is None:
             return DaySightings.empty(**widths)
         return DaySightings.unpack(self._opened(row, f"day-{row.day}"), **widths)
+
+    def seal_events(self, events: Presence, version: int, *, day: int, shard: int) -> bytes:
+        return self._sealed(events, f"events-{day}", shard, version)
+
+    def unseal_events(self, row: DayState) -> Presence:
+        """Events of a day; `mobility.batches.publication.event_changes` explains their state."""
+        return Presence.unpack(self._opened(row, f"events-{row.day}"), self.day_sanitiser)
+
+    @property
+    def kept_units(self) -> tuple[type[PresenceShard] | type[DayState], Callable[[Any], Presence]]:
+        """Table with the state of subscribers, or of events, and what opens its rows."""
+        return (DayState, self.unseal_events) if self.plan.events else (PresenceShard, self.unseal_presence)
 
     def seal_answers(self, answers: KnownAnswers, version: int, *, shard: int) -> bytes:
         return self._sealed(answers, "answers", shard, version)

@@ -40,13 +40,30 @@ def account(request: HttpRequest) -> User:
 
 
 def study_or_404(request: HttpRequest, slug: str) -> Study:
-    """The study of a report page, if it is open to the account that asks."""
+    """The study of visitors of a report page, if it is open to the account that asks."""
+    return study_of_visitors(any_study_or_404(request, slug))
+
+
+def any_study_or_404(request: HttpRequest, slug: str) -> Study:
+    """The study of a page that makes sense for events, too."""
     return study_for(request.user, slug, *READERS)
 
 
+def study_of_visitors(found: Study) -> Study:
+    """The study; Http404 if it counts events, which have none of the figures of people."""
+    if found.of_events:
+        raise Http404
+    return found
+
+
 def readable(request: HttpRequest) -> QuerySet[Study]:
-    """Studies whose report pages are open to the account that asks."""
-    return studies_for(request.user, *READERS)
+    """Studies of visitors whose report pages are open to the account that asks."""
+    return studies_for(request.user, *READERS).filter(units=Study.Units.VISITORS)
+
+
+def readable_events(request: HttpRequest) -> QuerySet[Study]:
+    """Studies of events whose report pages are open to the account that asks."""
+    return studies_for(request.user, *READERS).filter(units=Study.Units.EVENTS)
 
 
 def indicator_or_404(slug: str, *, among: list[Indicator]) -> Indicator:

@@ -30,7 +30,7 @@ class Reader:
 
     def studies(self) -> QuerySet[Study]:
         """Return the studies that may be read now."""
-        found = studies_for(self.user, *self.roles)
+        found = studies_for(self.user, *self.roles).filter(units=Study.Units.VISITORS)
         return found if self.study_id is None else found.filter(pk=self.study_id)
 
 

@@ -85,10 +85,9 @@ def _decode(indicator: Indicator, tally: Tally, *, notes: Sequence[DayNote]) -> 
     plan = PlanSpec.from_json(tally.plan.spec)
     index = plan.index(indicator.slug)
     spec = plan.indicators[index]
-    square = (plan.days + 1, plan.days + 1)
     channel = plan.channel(index)
-    codes = counts_of(tally.counts, shape=(plan.tally_sizes[index], *square))
-    n_reports = counts_of(tally.n_reports, shape=square)
+    codes = counts_of(tally.counts, shape=(plan.tally_sizes[index], *plan.tally_shape))
+    n_reports = counts_of(tally.n_reports, shape=plan.tally_shape)
     return Loaded(
         indicator=indicator,
         plan=tally.plan,

@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
 
 from ldp import PlanSpec
-from reports.accounts.access import indicator_or_404, study_or_404
+from reports.accounts.access import any_study_or_404, indicator_or_404, study_or_404
 from reports.estimates.options import Addressed
 from reports.estimates.picker import build_picker, kept_days, window_query, window_title
 from reports.estimates.queries import Counts, Window
@@ -18,13 +18,13 @@ from reports.studies.texts import crumbs_to, with_query
 
 
 def indicator_page(
-    request: HttpRequest, slug: str, indicator_slug: str, *, is_below: bool = False
+    request: HttpRequest, slug: str, indicator_slug: str, *, is_below: bool = False, any_units: bool = False
 ) -> tuple[Indicator, dict[str, Any]]:
     """The indicator of an address, and what pages about it, or below its page, share.
 
-    Http404 for a page below that of moves, which are flows only.
+    Http404 for a page below that of moves, which are flows only; of events unless the page has `any_units`.
     """
-    study = study_or_404(request, slug)
+    study = any_study_or_404(request, slug) if any_units else study_or_404(request, slug)
     indicators = list(study.indicators.all())
     indicator = indicator_or_404(indicator_slug, among=indicators)
     if is_below and indicator.max_moves is not None:

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext
 
-from reports.accounts.access import indicator_or_404, readable, sees_all, study_or_404
+from reports.accounts.access import any_study_or_404, indicator_or_404, readable, sees_all, study_or_404
 from reports.base.attachments import attachment
 from reports.compare import texts
 from reports.compare.queries import Kind, NotComparableError, comparable_indicators
@@ -158,7 +158,7 @@ def download_population(request: HttpRequest, slug: str) -> HttpResponseBase:
 @file_of_study
 def download_statement(request: HttpRequest, slug: str) -> HttpResponse:
     """The privacy statement as JSON."""
-    study = study_or_404(request, slug)
+    study = any_study_or_404(request, slug)
     found = privacy_statement(study, with_names=sees_all(request.user))
     text = json.dumps(found, indent=1, ensure_ascii=False)
     return attachment(text, content_type="application/json", name=f"{study.slug}_statement.json")

@@ -48,7 +48,8 @@ def refresh(study: Study) -> int:
 
 def ask_for_due() -> None:
     """Ask a worker for each study with a forecast that is out of date."""
-    for study in Study.objects.filter(Q(slots__isnull=False) | Q(days__gte=LEAST_DAYS)):
+    of_visitors = Study.objects.filter(units=Study.Units.VISITORS)
+    for study in of_visitors.filter(Q(slots__isnull=False) | Q(days__gte=LEAST_DAYS)):
         if any(not is_current(row) for row in _rows(study)):
             ask_for_forecasts(study)
 

@@ -7,7 +7,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
-from reports.accounts.access import account, administrators_only
+from reports.accounts.access import account, administrators_only, study_of_visitors
 from reports.base import formats
 from reports.maps.base_layers import LayersError, has_maps, import_layers
 from reports.maps.scale import NOT_ASKED
@@ -22,7 +22,7 @@ from reports.studies.texts import crumbs_to
 @administrators_only
 def layers(request: HttpRequest, slug: str) -> HttpResponse:
     """Layers of a study on a map, and a form that replaces or removes them."""
-    study = study_for(request.user, slug, Role.ADMINISTRATOR)
+    study = study_of_visitors(study_for(request.user, slug, Role.ADMINISTRATOR))
     problems: list[str] = []
     if request.method == "POST":
         try:

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
-from reports.accounts.access import account, administrators_only
+from reports.accounts.access import account, administrators_only, study_of_visitors
 from reports.forecasts import texts
 from reports.forecasts.computing import SLOTS_AHEAD
 from reports.forecasts.crowds import judge, set_limit
@@ -27,7 +27,7 @@ MOST: Final = 2**31 - 1
 @administrators_only
 def limits(request: HttpRequest, slug: str) -> HttpResponse:
     """All limits of a study, and a form for one; a limit without a number is removed."""
-    study = study_for(request.user, slug, Role.ADMINISTRATOR)
+    study = study_of_visitors(study_for(request.user, slug, Role.ADMINISTRATOR))
     try:
         found = presence(study, first_day=study.days)  # of one day: only zones are needed
     except NoSlotsError:

@@ -36,6 +36,7 @@ from reports.flows.visited import visited_items
 from reports.maps import zones as maps
 from reports.maps.views import map_context
 from reports.numbers.charts import survival_figure
+from reports.pages.events import events_indicator
 from reports.pages.extrapolation import extrapolation_context
 from reports.pages.grouping import grouping_context
 from reports.pages.means import means_context
@@ -52,7 +53,9 @@ from reports.studies.studyfile.hours import are_hours
 @gzip_page  # a map of thousands of zones is a megabyte
 def indicator(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
     """Chart, table, totals and privacy of one window, or which kind of nothing there is; flows of moves."""
-    found, context = indicator_page(request, slug, indicator_slug)
+    found, context = indicator_page(request, slug, indicator_slug, any_units=True)
+    if found.study.of_events:
+        return events_indicator(request, found, context)
     if found.max_moves is not None:
         days = "".join(
             f"&{name}={quote(request.GET[name])}" for name in ("from", "to") if name in request.GET

@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_POST
 
+from reports.accounts.access import study_of_visitors
 from reports.base import formats
 from reports.estimates.models import DayNote
 from reports.estimates.notes import MAX_TEXT, DayNoteError, note_day, remove_note
@@ -58,7 +59,7 @@ class NoteForm(forms.Form):
 @writers_only
 def notes(request: HttpRequest, slug: str) -> HttpResponse:
     """All notes of a study, and a form for one more."""
-    study = study_for(request.user, slug, *WRITERS)
+    study = study_of_visitors(study_for(request.user, slug, *WRITERS))
     form = NoteForm(request.POST or None, study=study)
     if request.method == "POST" and form.is_valid():
         try:
@@ -83,7 +84,7 @@ def notes(request: HttpRequest, slug: str) -> HttpResponse:
 @writers_only
 def remove(request: HttpRequest, slug: str, note_id: int) -> HttpResponse:
     """Take a note back."""
-    study = study_for(request.user, slug, *WRITERS)
+    study = study_of_visitors(study_for(request.user, slug, *WRITERS))
     if remove_note(study, note_id=note_id):
         messages.success(request, gettext("The note was removed."))
     else:

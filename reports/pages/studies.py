@@ -8,7 +8,14 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from ldp.geo.location import LocationSpec
-from reports.accounts.access import account, readable, readers_only, saved_views_of, study_or_404
+from reports.accounts.access import (
+    account,
+    any_study_or_404,
+    readable,
+    readable_events,
+    readers_only,
+    saved_views_of,
+)
 from reports.boards.contents import shown_tiles, study_tiles
 from reports.boards.queries import boards_of
 from reports.boards.tiles import Kind
@@ -23,6 +30,7 @@ from reports.estimates.picker import kept_days, requested_window
 from reports.estimates.queries import Window, WindowError, shown_visitors, visitor_unions
 from reports.estimates.texts import key_facts
 from reports.flows.pairs import place_pairs
+from reports.pages.events import events_study
 from reports.privacy.statement.document import certified
 from reports.slots.queries import has_slots
 from reports.studies import policies
@@ -37,7 +45,11 @@ from reports.studies.texts import crumbs_to
 @readers_only
 def studies(request: HttpRequest) -> HttpResponse:
     """The studies that are open to the reader, one line each."""
-    context = {"rows": study_overviews(readable(request)), "saved_views": saved_views_of(account(request))}
+    context = {
+        "rows": study_overviews(readable(request)),
+        "of_events": readable_events(request).order_by("-first_day", "slug"),
+        "saved_views": saved_views_of(account(request)),
+    }
     return render(request, "estimates/studies.html", context)
 
 
@@ -46,7 +58,9 @@ def studies(request: HttpRequest) -> HttpResponse:
 @gzip_page  # a map of thousands of zones is a megabyte
 def study(request: HttpRequest, slug: str) -> HttpResponse:
     """Subject, place, days, visitor rule, protection, visitors per day and indicators of a study."""
-    found = study_or_404(request, slug)
+    found = any_study_or_404(request, slug)
+    if found.of_events:
+        return events_study(request, found)
     plan = current_plan(found)
     spec, certificate = certified(plan)
     visitors = visitor_unions(found)

@@ -17,6 +17,7 @@ from django.utils.translation import gettext
 from ldp import PlanSpec, certify
 from ldp.privacy.accounting import certify_presence
 from ldp.privacy.slot_losses import certify_slots
+from reports.privacy.event_texts import population_words
 from reports.privacy.models import BudgetCap, DeletedStudy
 from reports.studies.models import Study
 from reports.studies.plan_models import Plan
@@ -160,7 +161,9 @@ def composition_facts(study: Study, *, with_names: bool) -> dict[str, Any]:
     studies = studies_of(study.population)
     return {
         "population": study.population,
-        "definition": gettext(
+        "definition": population_words()
+        if study.of_events
+        else gettext(
             "Studies of the same population may cover the same people, so the information that these "
             "studies reveal about a person adds up. Each type of privacy loss adds up separately, in its "
             "own unit. A study is included from the time it is created, unless it was closed without "

@@ -62,6 +62,18 @@ def retention(study: Study) -> list[Kept]:
             ),
         ),
     }
+    if study.of_events:
+        del rows["presence"]
+        rows["day_state"] = (
+            gettext("the day is closed, or the study ends"),
+            None,
+            gettext("Encrypted keys of events and their randomised answers, for each day."),
+        )
+        rows["identifiers"] = (
+            batch,
+            None,
+            gettext("Rows: replaced by keyed values in memory, never stored."),
+        )
     return [
         {"name": name, "until": until, "date": on, "text": text} for name, (until, on, text) in rows.items()
     ]

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from reports.accounts.access import account, indicator_or_404, openers_only
+from reports.accounts.access import account, indicator_or_404, openers_only, study_of_visitors
 from reports.accounts.access_models import ShareLink
 from reports.accounts.matrix import report_name
 from reports.base import formats
@@ -119,7 +119,7 @@ def _state_of(link: ShareLink) -> str:
 @openers_only
 def new_share(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
     """Make a link to the report that the address names; the link is shown this once."""
-    study = study_for(request.user, slug, *OPENERS)
+    study = study_of_visitors(study_for(request.user, slug, *OPENERS))
     indicator = indicator_or_404(indicator_slug, among=list(study.indicators.all()))
     try:
         window, query = _asked(request, indicator)

@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from ldp.privacy.plans import MAX_DAYS, MAX_EVENT_DAYS
 from reports.studies.geography.stored import GridMap
 from reports.studies.names import in_language
 from reports.studies.studyfile.category_shares import CategoryShares
@@ -21,6 +22,12 @@ class Study(models.Model):
         OPEN = "open"
         CLOSED = "closed"
 
+    class Units(models.TextChoices):
+        """Counted units: people who may be there on several days, or events, each of one day."""
+
+        VISITORS = "visitors"
+        EVENTS = "events"
+
     slug = models.SlugField(unique=True, max_length=64)
     name = models.CharField(max_length=200)
     name_fr = models.CharField(  # noqa: DJ001 - SQLite adds a nullable column without losing the triggers
@@ -29,7 +36,10 @@ class Study(models.Model):
     state = models.CharField(max_length=8, choices=State, default=State.OPEN)
     timezone = models.CharField(max_length=64)
     first_day = models.DateField()
-    days = models.PositiveSmallIntegerField(validators=[MinValueValidator(1), MaxValueValidator(62)])
+    days = models.PositiveSmallIntegerField(
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_EVENT_DAYS)]
+    )
+    units = models.CharField(max_length=8, choices=Units, default=Units.VISITORS, help_text="what is counted")
     market_share = models.DecimalField(max_digits=9, decimal_places=8)
     category_shares = models.JSONField(
         null=True,
@@ -79,7 +89,11 @@ class Study(models.Model):
                 condition=Q(state="open", closed_at__isnull=True)
                 | Q(state="closed", closed_at__isnull=False),
             ),
-            models.CheckConstraint(name="study_days", condition=Q(days__gte=1) & Q(days__lte=62)),
+            models.CheckConstraint(
+                name="study_days",
+                condition=Q(days__gte=1, days__lte=MAX_DAYS)
+                | Q(units="events", days__gte=1, days__lte=MAX_EVENT_DAYS),
+            ),
             models.CheckConstraint(
                 name="study_market_share", condition=Q(market_share__gt=0) & Q(market_share__lte=1)
             ),
@@ -97,6 +111,16 @@ class Study(models.Model):
     def shares_by_category(self) -> list[CategoryShares]:
         """Market shares by category of some indicators, in the order of their categories."""
         return [CategoryShares.from_json(each) for each in self.category_shares or ()]
+
+    @property
+    def of_events(self) -> bool:
+        """Return whether each row is a unit, which is there on one day."""
+        return self.units == self.Units.EVENTS
+
+    @property
+    def tally_shape(self) -> tuple[int, int]:
+        """Shape of a gap tally; `ldp.estimation.tallies` explains them."""
+        return (1 if self.of_events else self.days + 1), self.days + 1
 
     @property
     def is_key_overdue(self) -> bool:

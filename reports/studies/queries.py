@@ -33,8 +33,8 @@ def current_plan(study: Study) -> Plan:
 
 
 def visitors_of(tally: VisitorTally) -> Counts:
-    """Visitors of every gap cell; int64 of shape (days + 1, days + 1)."""
-    return counts_of(tally.counts, shape=(tally.study.days + 1, tally.study.days + 1))
+    """Visitors of every gap cell; int64 of shape (days + 1, days + 1), of events (1, days + 1)."""
+    return counts_of(tally.counts, shape=tally.study.tally_shape)
 
 
 def stays_of(tally: VisitorTally, plan: Plan) -> dict[str, Counts]:

@@ -36,9 +36,21 @@ def with_query(address: str, query: str) -> str:
 
 def plan_words(spec: PlanSpec, indexes: Iterable[int] = ()) -> str:
     """Explain how people report on the indicators at these positions of a plan, by default on all."""
+    if spec.events:
+        return _event_plan_words(spec)
     ways = (_how, _how_repeated, _how_joint, _how_number, _how_wave, _how_number_part, _how_hours, _how_moves)
     how = dict.fromkeys(way(spec, index) for way, index in product(ways, indexes or range(spec.d)))
     return " ".join(filter(None, (_who_answers(spec), *how, _what_fakes_hide(spec))))
+
+
+def _event_plan_words(spec: PlanSpec) -> str:
+    """Explain how events are reported."""
+    if spec.is_sampled and spec.d > 1:
+        return gettext(
+            "Each event reports on one of the %(d)d indicators. The indicator is drawn at random for each "
+            "event. The value is randomised before it is counted."
+        ) % {"d": spec.d}
+    return gettext("Each event reports on every indicator. Values are randomised before they are counted.")
 
 
 def tallies_words(tallies: Sequence[str]) -> str:

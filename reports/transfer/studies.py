@@ -107,6 +107,7 @@ def study_fields(definition: StudyDefinition) -> dict[str, Any]:
         "timezone": definition.timezone,
         "first_day": definition.first_day,
         "days": definition.days,
+        "units": Study.Units.EVENTS if definition.of_events else Study.Units.VISITORS,
         "market_share": definition.market_share,
         "category_shares": _shares_of(definition),
         "min_publication": definition.min_publication,

@@ -55,9 +55,10 @@ def of_batch(batch: Batch, study: OpenStudy) -> DayMoves:
             requests.check_voidable(study, day=day)
             requests.check_approved(batch, study, day=day)
             requests.spend_voided_day(study, day=day)
-        if study.daily.slots is None:
+        if study.daily.slots is None and not study.plan.events:
             return DayMoves(undo=day, forget=frozenset([day]))
-        # The state keeps the slots in which people were counted, and their places before the day.
+        # The state keeps the slots in which people were counted, and their places before the day; or what is
+        # published of the day's events.
         return DayMoves(undo=day, slot_days=frozenset([day]))
     if batch.kind == Batch.Kind.CLOSE_SLOTS:
         return _with_slots(DayMoves(), batch, study)

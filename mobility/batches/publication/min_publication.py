@@ -85,6 +85,8 @@ def fewest_subscribers(difference: Delta, *, plan: PlanSpec) -> int:
 def _most(counts: Counts) -> int:
     """Return the most that is added, or taken away, in a window that ends with the study."""
     most = 0
+    if counts.shape[-2] == 1:  # each event counts once
+        return max(int(np.maximum(sign * counts, 0).sum()) for sign in (1, -1))
     for sign in (1, -1):
         cells = np.maximum(sign * counts, 0)
         cells = cells.sum(axis=0) if cells.ndim == 3 else cells

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ldp.estimation.series.counts import SlotCounts
 from mobility.batches import staging
-from mobility.batches.publication import presence_noise
+from mobility.batches.publication import event_changes, presence_noise
 from mobility.batches.publication.day_transitions import DayMoves
 from mobility.batches.states import show_life
 from mobility.extracts.rows.events import NO_VALUE, Events, concatenate
@@ -90,6 +90,24 @@ class ShardState:
         rows = table._default_manager.filter(**self.place)
         return rows.none() if self.is_empty else rows
 
+    def event_days(self, only: set[int]) -> event_changes.Days:
+        """Events of some days."""
+        self._day_rows = {row.day: row for row in self._held(DayState).filter(day__in=only)}
+        return {day: self.study.unseal_events(row) for day, row in self._day_rows.items()}
+
+    def next_event_days(self, days: event_changes.Days) -> list[Successor]:
+        """Events of days as they will be; those that were read before."""
+        return [
+            successor(
+                DayState,
+                self._day_rows.get(day),
+                seal=partial(self.study.seal_events, events, day=day, shard=self.shard),
+                day=day,
+                **self.place,
+            )
+            for day, events in days.items()
+        ]
+
     def next_days(self, days: dict[int, DaySightings]) -> list[Successor]:
         """Day states as they will be; those that were read before."""
         return [
@@ -125,6 +143,8 @@ def outcome_of(batch: Batch, study: OpenStudy, shard: int, moves: DayMoves) -> O
 
 def _outcome(batch: Batch, study: OpenStudy, shard: int, moves: DayMoves) -> Outcome:
     state = ShardState(study, shard, is_empty=batch.validate_only)
+    if study.plan.events:
+        return _of_event_rows(batch, state, moves)
     match batch.kind:
         case Batch.Kind.SUBSCRIBERS:
             return _of_subscribers(batch, state)
@@ -138,6 +158,32 @@ def _outcome(batch: Batch, study: OpenStudy, shard: int, moves: DayMoves) -> Out
             return Outcome(change=change, successors=state.next_days(days), counts={}, slots=counted)
         case _:
             return _of_events(batch, state, moves)
+
+
+def _of_event_rows(batch: Batch, state: ShardState, moves: DayMoves) -> Outcome:
+    """Outcome of a batch of a study of events; a day that is closed loses its state, and no count changes."""
+    study, number = state.study, state.number
+    if batch.kind == Batch.Kind.VOID_DAY:
+        change = event_changes.remove_events(study, state.event_days({moves.undo or 0}), number=number)
+    else:
+        pieces = _Pieces(batch, state.shard)
+        slots = study.plan.d
+        of_pieces = (
+            concatenate([*map(Events.unpack, pieces.plain(piece))], slots=slots)
+            for piece in range(batch.pieces)
+        )
+        rows = event_changes.event_rows(study, of_pieces).of_days(closed=moves.closed)
+        before = state.event_days(set(np.unique(rows.day).tolist()))
+        change = event_changes.add_events(study, rows, before, number=number)
+    return Outcome(
+        change=change.change,
+        successors=state.next_event_days(change.days),
+        counts={
+            "duplicates": change.duplicates,
+            "subscribers": sum(change.by_day.values()),
+            "day_subscribers": {str(day): n for day, n in change.by_day.items()},
+        },
+    )
 
 
 def _of_events(batch: Batch, state: ShardState, moves: DayMoves) -> Outcome:

@@ -3,7 +3,7 @@
 import zlib
 from datetime import date
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numba
 import numpy as np
@@ -61,7 +61,7 @@ class CellCodes:
         """Pattern of a cell of the area."""
         return CellForms(self._names)
 
-    def codes_of(self, texts: Texts, days: NDArray[np.uint8]) -> NDArray[np.int32]:
+    def codes_of(self, texts: Texts, days: NDArray[np.unsignedinteger[Any]]) -> NDArray[np.int32]:
         """Per row: code, or OUTSIDE, or EMPTY; without an area 32 bits that depend on the text alone.
 
         days : study day of each row, which a mast that moved has its code by; 0 = outside

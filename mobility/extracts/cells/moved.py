@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import date
+from typing import Any
 
 import numba
 import numpy as np
@@ -31,7 +32,12 @@ class MovedCells:
         self.codes = {cell_id.encode(): codes[0] for cell_id, codes in rows.items()}
 
     def on_days(
-        self, codes: NDArray[np.int32], days: NDArray[np.uint8], *, last_valid: NDArray[np.int64], end: int
+        self,
+        codes: NDArray[np.int32],
+        days: NDArray[np.unsignedinteger[Any]],
+        *,
+        last_valid: NDArray[np.int64],
+        end: int,
     ) -> NDArray[np.int32]:
         """Per event the code of the row that is valid on its day, or of the next one after; (n,).
 

@@ -4,7 +4,7 @@ Numbers only, compact for staging.
 """
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,11 @@ _HEADER = np.dtype([("n", "<i8"), ("slots", "<i8")])
 class Events(ParallelArrays):
     """Accepted rows, one place per row.
 
-    pseudonym : uint64, shape (n,)
+    pseudonym : uint64, shape (n,); in a study of events the key of the row's content
     second : uint32, shape (n,); UTC seconds since the study clock's origin
     cell : uint32, shape (n,); code of the cell
-    day : uint8, shape (n,); study day, from 1; 0 = the row counts for nights and slots only
+    day : uint8 or, in a long study, uint16, shape (n,); study day, from 1; 0 = the row counts for nights and
+        slots only
     codes : uint16, shape (n, slots); raw codes of static indicators that may be answered, or of the static
         parts of a daily joint indicator; NO_VALUE if empty
     """
@@ -30,7 +31,7 @@ class Events(ParallelArrays):
     pseudonym: NDArray[np.uint64]
     second: NDArray[np.uint32]
     cell: NDArray[np.uint32]
-    day: NDArray[np.uint8]
+    day: NDArray[np.unsignedinteger[Any]]
     codes: NDArray[np.uint16]
 
     def pack(self) -> bytes:
@@ -55,7 +56,7 @@ class Events(ParallelArrays):
             second=next_array(np.uint32, n),  # type: ignore[arg-type]
             cell=next_array(np.uint32, n),  # type: ignore[arg-type]
             codes=next_array(np.uint16, n * slots).reshape(n, slots),  # type: ignore[arg-type]
-            day=next_array(np.uint8, n),  # type: ignore[arg-type]
+            day=next_array(np.uint16 if len(packed) - at > n else np.uint8, n),  # type: ignore[arg-type]
         )
 
 

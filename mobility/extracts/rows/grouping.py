@@ -5,6 +5,8 @@ came in time order. From the second one on a range of pseudonyms stays in the pr
 visits are written.
 """
 
+from typing import Any
+
 import numba
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +32,7 @@ def partition(
     pseudonym: NDArray[np.uint64],
     second: NDArray[np.uint32],
     cell: NDArray[np.uint32],
-    day: NDArray[np.uint8],
+    day: NDArray[np.unsignedinteger[Any]],
     codes: NDArray[np.uint16],
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], np.uint64, np.uint64]:
     """Records of events, shape (n,), with their codes, shape (n, slots), by range of pseudonyms.

@@ -68,7 +68,7 @@ def judged(
 
     Parameters
     ----------
-    closed : shape (256,), by study day
+    closed : shape (256,) or, in a long study, (days + 1,), by study day
     """
     n, times = len(coded.cells), coded.times
     outcome, (rows, rejected, unmatched) = np.empty(n, np.uint8), np.empty((3, n), np.int32)
@@ -95,7 +95,7 @@ def _judge(  # type: ignore[no-untyped-def]
     time_outcome, utc, day, minute : of `EventTimes`
     cells : int32 (n,); is_listed, first_valid, last_valid : of `CellCodes`
     values : int32 (columns, n); code of each value, UNKNOWN or EMPTY; least_values : int32 (n,), or 0
-    from_minute, to_minute : visitor hours, both included; is_closed : bool (256,), by study day
+    from_minute, to_minute : visitor hours, both included; is_closed : as `closed` of `judged`
     outcomes, rows, rejected, unmatched, tallies, empties, facts : of `Judged`; hours : int64 (days, 24)
     """
     n_accepted = n_rejected = located = n_unmatched = n_bad_times = empty_cells = n_in_hour = 0

@@ -9,14 +9,16 @@ from numpy.typing import NDArray
 from ldp import PlanSpec, Sanitiser
 from ldp.kernels.entropy import KeyedPrf
 from ldp.keyed.choices import choose_indicator
+from ldp.keyed.events import content_keys
 from mobility.extracts.cells.cells import EMPTY, CellCodes, count_unmatched
 from mobility.extracts.profiles.definition import Profile
 from mobility.extracts.readers import Column, Layout, RowBlock, Texts
 from mobility.extracts.rows import outcomes, timestamps
 from mobility.extracts.rows.counts import HOURS, REJECTED, RowCounts
+from mobility.extracts.rows.event_zones import EventZones
 from mobility.extracts.rows.events import NO_VALUE, Events
 from mobility.extracts.rows.joints import joints_of
-from mobility.extracts.rows.lookups import UNKNOWN, PseudonymSet, pseudonyms_of, trimmed
+from mobility.extracts.rows.lookups import UNKNOWN, Pseudonyms, PseudonymSet, pseudonyms_of, trimmed
 from mobility.extracts.rows.nights import nights_of
 from mobility.extracts.rows.outcomes import Coded, Judged
 from mobility.extracts.rows.value_columns import ValueColumns
@@ -39,6 +41,8 @@ class RowCoder:
     profile : how the rows are written; an indicator that it has no column for has no value in any row
     pseudonym_key : 16 bytes; the identifier leaves through it and is gone
     prf : of the sanitising key; only the value of the indicator that a subscriber answers is kept
+    event_prf : of the keys of events; what an event answers depends on which of equal rows it is, so that all
+        its values are kept until that is known
     closed_days : days whose rows are ignored
     opted_out : uint64, rising; pseudonyms whose rows are ignored
     """
@@ -51,6 +55,7 @@ class RowCoder:
         profile: Profile,
         pseudonym_key: bytes,
         prf: KeyedPrf,
+        event_prf: KeyedPrf | None = None,
         closed_days: frozenset[int] = frozenset(),
         opted_out: NDArray[np.uint64] = NOBODY,
     ) -> None:
@@ -77,10 +82,12 @@ class RowCoder:
         self._plan = plan
         self._pseudonym_key = pseudonym_key
         self._prf = prf
-        self._closed = np.zeros(256, np.bool_)
+        self._event_prf = event_prf if plan.events else None
+        self._zones = EventZones.of(definition) if plan.events else None
+        self._closed = np.zeros(max(256, self._days + 1), np.bool_)
         self._closed[sorted(closed_days)] = True
         self._opted_out = PseudonymSet(opted_out)
-        self.slots = code_slots(len(static), is_sampled=plan.is_sampled)
+        self.slots = code_slots(len(static), is_sampled=plan.is_sampled and not plan.events)
 
     @property
     def layout(self) -> Layout:
@@ -89,7 +96,7 @@ class RowCoder:
         names = [profile.subscriber, profile.timestamp, profile.cell]
         names += [value.column for value in self._values]
         return Layout(
-            columns=tuple(dict.fromkeys(name for name in names if name is not None)),
+            columns=tuple(dict.fromkeys(name for name in names if name)),
             timestamp=profile.timestamp,
             timestamp_format=profile.timestamp_format,
             delimiter=profile.delimiter,
@@ -114,7 +121,7 @@ class RowCoder:
             pseudonym=np.empty(n, np.uint64),
             second=np.empty(n, np.uint32),
             cell=np.empty(n, np.uint32),
-            day=np.empty(n, np.uint8),
+            day=np.empty(n, coded.times.day.dtype),
             codes=np.full((n, self.slots), NO_VALUE, np.uint16),
         )
         _collect(
@@ -122,6 +129,8 @@ class RowCoder:
             events.pseudonym, events.second, events.cell, events.day,
         )  # fmt: skip
         self._collect_codes(rows, coded.values, events)
+        if self._event_prf is not None:
+            self._name_events(events, self._event_prf)
         if self._nights is not None or self._kept_hours is _ANY_HOUR:
             # Rows that count for nights and slots only: they make no one present, and say nothing else.
             is_visit = self._is_in_hours(coded.times.minute[rows]) & (events.day != 0)
@@ -131,7 +140,7 @@ class RowCoder:
 
     def _coded(self, block: RowBlock) -> Coded:
         profile, n = self._profile, len(block.lines)
-        subscribers = pseudonyms_of(block.texts(profile.subscriber), self._pseudonym_key)
+        subscribers = self._named(block)
         has_opted_out = self._opted_out.holds(subscribers.values)
         values = np.empty((len(self._values), n), np.int32)
         for value, codes in zip(self._values, values, strict=True):
@@ -150,6 +159,23 @@ class RowCoder:
             ),
             values=values,
         )
+
+    def _named(self, block: RowBlock) -> Pseudonyms:
+        """Pseudonyms of the rows' subscribers; events need no name."""
+        if self._event_prf is None:
+            return pseudonyms_of(block.texts(self._profile.subscriber), self._pseudonym_key)
+        n = len(block.lines)
+        if not self._profile.subscriber:
+            return Pseudonyms(np.zeros(n, np.uint64), np.zeros(n, np.bool_))
+        named = pseudonyms_of(block.texts(self._profile.subscriber), self._pseudonym_key)
+        return named._replace(is_empty=np.zeros(n, np.bool_))
+
+    def _name_events(self, events: Events, prf: KeyedPrf) -> None:
+        """Add the zones of rows, and replace their names by the keys of all that they say, in place."""
+        if self._zones is not None:
+            events.codes[:, self._zones.slot] = self._zones.code_of_cell[events.cell]
+        parts = [events.second, events.cell, *events.codes.T]
+        events.pseudonym[:] = content_keys(events.pseudonym, parts, prf=prf)
 
     def _counted(self, coded: Coded, judged: Judged, block: RowBlock, counts: RowCounts) -> NDArray[np.int32]:
         """Count all rows by outcome; the places of the accepted ones."""
@@ -241,7 +267,7 @@ class RowCoder:
             of_joints = (joint.codes(of_columns, sides=sides) for joint in self._joints)
             values = np.stack([*of_columns, *of_joints])
         places = [value.place for value in self._columns.plain] + [joint.place for joint in self._joints]
-        if not plan.is_sampled:
+        if not plan.is_sampled or plan.events:
             slots = np.array([self._slot_of[place] for place in places], np.int64)
             _collect_codes(rows, values, slots, events.codes)
             return

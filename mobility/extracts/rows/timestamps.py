@@ -6,6 +6,7 @@ rejected.
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numba
@@ -95,8 +96,13 @@ class EventTimes(ParallelArrays):
 
     outcome: NDArray[np.uint8]
     utc: NDArray[np.int64]
-    day: NDArray[np.uint8]
+    day: NDArray[np.unsignedinteger[Any]]
     minute: NDArray[np.int16]
+
+
+def day_type(days: int) -> type[np.unsignedinteger[Any]]:
+    """Return the type of study days: only studies of events have more than a byte holds."""
+    return np.uint8 if days < 256 else np.uint16
 
 
 def times_of(column: Column, *, clock: StudyClock, form: str) -> EventTimes:
@@ -156,7 +162,7 @@ def _placed(kinds: NDArray[np.uint8], stamps: NDArray[np.int64], *, clock: Study
     times = EventTimes(
         outcome=np.empty(n, np.uint8),
         utc=np.empty(n, np.int64),
-        day=np.empty(n, np.uint8),
+        day=np.empty(n, day_type(clock.days)),
         minute=np.empty(n, np.int16),
     )
     _place(

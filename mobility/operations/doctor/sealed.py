@@ -56,7 +56,7 @@ def _sealed(study: OpenStudy) -> list[tuple[QuerySet[Any, Any], Opener]]:
     """Rows of each kind, the most recently written ones first, and what opens them."""
     of_study: dict[type[Model], Opener] = {
         PresenceShard: study.unseal_presence,
-        DayState: study.unseal_day,
+        DayState: study.unseal_events if study.plan.events else study.unseal_day,
         AnswerShard: study.unseal_answers,
         OptOutShard: study.unseal_opt_outs,
     }

@@ -286,7 +286,7 @@ def _page(
         if answer.typed is None:  # keep the form as typed
             response["HX-Retarget"], response["HX-Reswap"] = "#outcome", "innerHTML"
         return response
-    context["studies"] = Study.objects.order_by("name")
+    context["studies"] = Study.objects.filter(units=Study.Units.VISITORS).order_by("name")
     return render(request, "plans/create.html", context, status=422 if answer.listed else 200)
 
 

@@ -67,7 +67,7 @@ def source_of(request: HttpRequest) -> Source:
         draft = get_object_or_404(PlanDraft, pk=int(number) if number.isdecimal() else 0)
         return source_of_draft(draft)
     if "study" in request.GET:
-        return _of_study(get_object_or_404(Study, slug=request.GET["study"]))
+        return _of_study(get_object_or_404(Study, units=Study.Units.VISITORS, slug=request.GET["study"]))
     if questions := _asked(request.GET.get(ASKED, "")):
         return _of_asked(questions, request)
     return typed_source()

@@ -83,7 +83,10 @@ class VaultDay(models.Model):
 
 
 class DayState(models.Model):
-    """First and last event, static answers and places of every pseudonym seen on one day, sealed."""
+    """First and last event, static answers and places of every pseudonym seen on one day, sealed.
+
+    In a study of events: the key, answer and publication of each event of the day.
+    """
 
     study = models.ForeignKey(VaultStudy, on_delete=models.CASCADE, related_name="+")
     day = models.PositiveSmallIntegerField()

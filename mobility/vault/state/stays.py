@@ -6,7 +6,7 @@ of each quarter-hour the latest event, and of one second the smallest code (docs
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import numba
 import numpy as np
@@ -104,7 +104,7 @@ class PlaceRules:
 
 
 def whereabouts_by_day(
-    events: Events, day: NDArray[np.uint8], *, of_whom: Who | None = None
+    events: Events, day: NDArray[np.unsignedinteger[Any]], *, of_whom: Who | None = None
 ) -> dict[int, Whereabouts]:
     """Return the kept places of some events, for each day that has any.
 

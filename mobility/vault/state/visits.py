@@ -1,6 +1,7 @@
 """Events of a shard to visits: who was there on which day, from when to when, with which static values."""
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ class Visits(ParallelArrays):
     """
 
     pseudonym: NDArray[np.uint64]
-    day: NDArray[np.uint8]
+    day: NDArray[np.unsignedinteger[Any]]
     first: NDArray[np.uint32]
     last: NDArray[np.uint32]
 

@@ -15,6 +15,10 @@ from reports.estimates.queries import (
     window_from_dates,
     window_report,
 )
+from reports.events.periods import PERIODS
+from reports.events.queries import DEFAULT
+from reports.exports.errors import ExportError
+from reports.exports.events import WRITERS, check, periods_record
 from reports.exports.records import FORMATS, render
 from reports.ledger.handouts import record_file
 from reports.management.arguments import refusing, study_named
@@ -32,9 +36,17 @@ class Command(ReadingCommand):
         parser.add_argument(
             "--format", dest="file_format", choices=FORMATS, default="json", help="output format"
         )
+        parser.add_argument(
+            "--period", choices=PERIODS, help="length of periods in a study of events (default: month)"
+        )
 
     def handle(self, **options: Any) -> None:
         study = study_named(options["study"])
+        if study.of_events:
+            self._print_events(study, options)
+            return
+        if options["period"]:
+            raise CommandError(f"--period must be absent: study {study.slug} does not count events")
         with refusing(WindowError):
             window = _window(study, options["first"], options["last"])
             reports = _reports(study, options["indicator"], window)
@@ -42,6 +54,21 @@ class Command(ReadingCommand):
         named = {"indicator": "indicator", "from": "first", "to": "last"}
         asked = {name: options[option] for name, option in named.items() if options[option]}
         facts = {"way": "command", "format": options["file_format"]} | asked
+        record_file(study=study.slug, by="command line", facts=facts)
+
+    def _print_events(self, study: Study, options: dict[str, Any]) -> None:
+        """Print the figures of one indicator in all periods."""
+        slug, kind, file_format = options["indicator"], options["period"] or DEFAULT, options["file_format"]
+        if options["first"] or options["last"]:
+            raise CommandError("--from and --to must be absent for a study of events: use --period")
+        found = study.indicators.filter(slug=slug).first()
+        if found is None:
+            known = ", ".join(study.indicators.values_list("slug", flat=True))
+            raise CommandError(f"--indicator must be one of {known} for a study of events, got {slug}")
+        with refusing(ExportError):
+            record = check(periods_record(found, kind))
+        self.stdout.write(WRITERS[file_format](record).decode().rstrip("\n"))
+        facts = {"way": "command", "format": file_format, "indicator": slug, "period": kind}
         record_file(study=study.slug, by="command line", facts=facts)
 
 

@@ -37,6 +37,18 @@ class BudgetExceededError(ValueError):
         self.outlook = outlook
 
 
+class PopulationUnitsError(BudgetExceededError):
+    """A population would have studies of people and of events; nothing was created."""
+
+    def __init__(self, definition: StudyDefinition, other: Study) -> None:
+        what = "events" if definition.of_events else "people"
+        ValueError.__init__(
+            self,
+            f"study.population must differ from that of study {other.slug}: this study counts {what}, the "
+            f"other one does not, and what they reveal has no common unit; got {definition.population}",
+        )
+
+
 class BudgetChangeError(ValueError):
     """A cap cannot be changed like that; nothing was changed."""
 
@@ -58,10 +70,19 @@ def check_budget(definition: StudyDefinition, *, by: str) -> BudgetOutlook:
     Call it in the transaction that creates the study, or replaces its plan.
     """
     _lock(definition.population)
+    _check_units(definition)
     found = outlook_of(definition)
     if found.exceeded:
         raise BudgetExceededError(found, what=f"study {definition.slug}, requested by {by},")
     return found
+
+
+def _check_units(definition: StudyDefinition) -> None:
+    """Refuse to add up losses of people and of events."""
+    others = Study.objects.filter(population=definition.population).exclude(slug=definition.slug)
+    other = next((study for study in others if study.of_events != definition.of_events), None)
+    if other is not None:
+        raise PopulationUnitsError(definition, other)
 
 
 def check_voided_day(slug: str, *, voided_days: int) -> None:

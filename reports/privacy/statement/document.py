@@ -33,6 +33,7 @@ from ldp.protocols.unary import UnaryChannel
 from reports.base.version import software
 from reports.privacy.composition import composition_facts
 from reports.privacy.days_texts import daily_limits
+from reports.privacy.event_texts import event_definition, event_limits, event_units
 from reports.privacy.retention import retention
 from reports.privacy.statement.locations import location_facts, location_limits, location_protection
 from reports.privacy.statement.presence import presence_facts, presence_limits
@@ -248,6 +249,8 @@ def privacy_statement(study: Study, *, with_names: bool = False) -> dict[str, An
 
 def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
     """Limits of a plan's guarantee, each with a fixed name and a text."""
+    if spec.events:
+        return [{"name": name, "text": text} for name, text in event_limits().items()]
     limits = presence_limits(spec) | slots_limits(spec)
     if spec.has_fakes and spec.unit == "attribute" and spec.d > 1:
         limits["profile"] = gettext(
@@ -298,6 +301,7 @@ def study_facts(study: Study) -> dict[str, Any]:
         "first_day": study.first_day.isoformat(),
         "last_day": study.last_day.isoformat(),
         "days": study.days,
+        **({"units": study.units} if study.of_events else {}),
         "market_share": _plain(study.market_share),
         "min_publication": study.min_publication,
         "small_cell": study.small_cell,
@@ -352,9 +356,11 @@ def plan_versions(study: Study) -> list[dict[str, Any]]:
 def _guarantee(plan: Plan, spec: PlanSpec, certificate: Certificate) -> dict[str, Any]:
     by_unit = {"profile": certificate.epsilon_profile, "attribute": certificate.epsilon_attribute}
     return {
-        "definition": _definition(spec, voided_days=plan.voided_days),
+        "definition": event_definition() if spec.events else _definition(spec, voided_days=plan.voided_days),
         "unit": plan.unit,
-        "units": {
+        "units": event_units()
+        if spec.events
+        else {
             "attribute": gettext("one of a person's values; for a daily indicator, the value on one day"),
             "profile": gettext("all of a person's values in the study"),
         },

@@ -4,7 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from reports.accounts.access import readers_only, sees_all, study_or_404
+from reports.accounts.access import any_study_or_404, readers_only, sees_all
 from reports.privacy.location_texts import noise_words
 from reports.privacy.statement.document import certified, privacy_statement, protections
 from reports.privacy.statement.locations import location_protection
@@ -19,7 +19,7 @@ from reports.studies.texts import crumbs_to
 @readers_only
 def statement(request: HttpRequest, slug: str) -> HttpResponse:
     """Promises, their limits, the exact numbers behind them, and data retention."""
-    study = study_or_404(request, slug)
+    study = any_study_or_404(request, slug)
     plan = current_plan(study)
     spec, certificate = certified(plan)
     by_slug = protections(plan)

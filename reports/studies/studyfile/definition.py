@@ -44,14 +44,18 @@ EVENTS, HOME_DISTANCE = "event_count", "distance_from_home"
 OF_NIGHT: tuple[str, ...] = (NIGHT_ZONE, HOME_DISTANCE)
 # Sources of a daily indicator; zones of the area are the categories of most, or pairs of zones.
 OF_ZONES: tuple[str, ...] = (MAIN_ZONE, NIGHT_ZONE, *ONE_A_DAY)
+# Of an event: the zone of the cell that its row names.
+EVENT_ZONE: Final = "zone"
 DERIVED: tuple[str, ...] = (VISIT_DURATION, *OF_ZONES, *OF_HOURS)
-DEFAULT_POPULATION = "subscribers"
+DEFAULT_POPULATION, EVENT_POPULATION = "subscribers", "events"
 # Keys that JSON leaves out where a study file does: hashes of definitions without them stay what they were.
 _LEFT_OUT: Final = frozenset(
     {"name_fr", "categories_fr", "zones_fr", "tallies", "slots", "parts", "scale", "groups", "max_moves"}
     | {"epsilon_first", "hash_cells", "window_days", "small_category", "report", "origin", "lookup"}
-    | {"category_shares"}
+    | {"category_shares", "units"}
 )
+# Counted units.
+Units = Literal["events"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +71,7 @@ class VisitorRule:
 class ExtractProfile:
     """Names of the columns of an extract, and the share of rejected rows above which it is refused.
 
+    subscriber : in a study of events the column that names an event, or empty
     delimiter : None = found from the header
     timestamp_format : of texts and whole numbers; a Parquet column of timestamps says itself what it is
     attributes : "inline" = these files have the columns of the static indicators too
@@ -261,6 +266,7 @@ class StudyDefinition:
     population : name of the people; what studies of the same one reveal of a person adds up
     key_until : day by which the study must be closed and its key destroyed; None = no such day
     category_shares : market shares of the categories of static indicators, for totals of the population
+    units : what is counted: "events", one in each row; None = visitors
     """
 
     slug: str
@@ -285,6 +291,12 @@ class StudyDefinition:
     name_fr: str | None = None
     slots: SlotsDefinition | None = None
     category_shares: tuple[CategoryShares, ...] = ()
+    units: Units | None = None
+
+    @property
+    def of_events(self) -> bool:
+        """Return whether each row is a unit, instead of a person who may be in many rows."""
+        return self.units is not None
 
     @property
     def shown_name(self) -> str:
@@ -354,6 +366,7 @@ class StudyDefinition:
             hash_cells=self.plan.hash_cells,
             window_days=self.plan.window_days,
             slots=None if self.slots is None else self.slots.spec,
+            events=self.of_events,
         )
 
     def answered_days(self) -> dict[str, int | None]:

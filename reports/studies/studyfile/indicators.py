@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from itertools import combinations, product
 from math import isqrt
 from typing import Any
@@ -12,6 +13,7 @@ from ldp.privacy.moves import DEFAULT_MOVES, MOST_MOVES
 from ldp.privacy.plans import MAX_PARTS, MAX_TALLY_CELLS, STREAM
 from reports.studies.studyfile.definition import (
     DERIVED,
+    EVENT_ZONE,
     HOME_DISTANCE,
     MOVES,
     OF_ZONES,
@@ -73,7 +75,7 @@ RESERVED_INDICATORS = frozenset(
 
 
 def read_indicators(
-    root: Table, *, days: int, plan: PlanDefinition | None
+    root: Table, *, days: int, plan: PlanDefinition | None, of_events: bool = False
 ) -> tuple[IndicatorDefinition, ...]:
     """Return the indicators in file order; `days` bounds max_values, and not every plan suits every one."""
     items = root.raw("indicator")
@@ -86,7 +88,7 @@ def read_indicators(
         root.add("indicator", f"must be at most {MAX_INDICATORS}", len(items))
         return ()
     tables = _tables(root, items=items)
-    return tuple(_read_indicator(table, days=days, plan=plan) for table in tables)
+    return tuple(_read_indicator(table, days=days, plan=plan, of_events=of_events) for table in tables)
 
 
 def _tables(root: Table, *, items: list[dict[str, Any]]) -> list[Table]:
@@ -105,16 +107,24 @@ def _tables(root: Table, *, items: list[dict[str, Any]]) -> list[Table]:
     return tables
 
 
-def _read_indicator(table: Table, *, days: int, plan: PlanDefinition | None) -> IndicatorDefinition:
+def _read_indicator(
+    table: Table, *, days: int, plan: PlanDefinition | None, of_events: bool
+) -> IndicatorDefinition:
     slug = table.slug("slug", reserved=RESERVED_INDICATORS) or "unknown"
     kind = table.choice("kind", ("static", "daily", NUMBER))
     epsilon = table.decimal("epsilon", EPSILON, required=False)
     weight = table.decimal("weight", WEIGHT, required=False)
     if plan is not None:
         _check_suits(table, plan, kind=kind, epsilon=epsilon)
+    _check_suits_events(table, kind=kind, of_events=of_events)
     name = table.text("name", default=slug.replace("_", " ").replace("-", " ").capitalize())
     name_fr = table.text("name_fr", default="") or None
-    readers = {"static": _read_static, "daily": _read_daily, NUMBER: read_number}
+    room = 0 if of_events else days  # rows of a tally beyond the first
+    readers: dict[str, Callable[..., dict[str, Any]]] = {
+        "static": partial(_read_static, room=room),
+        "daily": _read_daily,
+        NUMBER: read_number,
+    }
     reader = _read_joint if table.has("parts") and kind != NUMBER else readers[kind]
     # An unknown kind says nothing about the other keys.
     specific = reader(table, days=days) if table.values.get("kind") == kind else _unread(table)
@@ -157,6 +167,18 @@ def _check_suits(table: Table, plan: PlanDefinition, *, kind: str, epsilon: Deci
         table.add("kind", rule, kind)
 
 
+def _check_suits_events(table: Table, *, kind: str, of_events: bool) -> None:
+    """Note what only events have, or only people."""
+    derive = table.values.get("derive")
+    if not of_events:
+        if derive == EVENT_ZONE:
+            table.add("derive", f'must not be {EVENT_ZONE}: only a study with kind = "events" has it', derive)
+        return
+    if kind != "static":
+        table.add("kind", "must be static in a study of events: each is there on one day", kind)
+    table.refuse("parts", "must be absent in a study of events")
+
+
 def _check_suits_stream(table: Table, *, kind: str) -> None:
     table.refuse("max_values", f"must be absent under {STREAM}: it follows from window_days of [plan]")
     derive = table.values.get("derive")
@@ -179,15 +201,19 @@ def _unread(table: Table) -> dict[str, Any]:
     return {"column": None, "derive": None, "categories": (), "max_values": None}
 
 
-def _read_static(table: Table, *, days: int) -> dict[str, Any]:
+def _read_static(table: Table, *, days: int, room: int) -> dict[str, Any]:
     table.refuse("max_values", "must be absent: only a daily indicator has several values")
     _refuse_of_days(table)
+    if table.values.get("derive") == EVENT_ZONE:
+        for key in ("column", "categories", "categories_fr", *ORIGIN_KEYS, *LOOKUP_KEYS):
+            table.refuse(key, "must be absent: the categories are the zones of [area]")
+        return {"column": None, "derive": table.raw("derive"), "categories": (), "max_values": None}
     if table.values.get("derive") == VISITOR_CATEGORY:
         return _read_visitor_category(table)
     table.refuse("derive", f"must be absent, or {VISITOR_CATEGORY}: a static indicator reads a column")
     for key in ORIGIN_KEYS:
         table.refuse(key, f"must be absent: only {VISITOR_CATEGORY} has it")
-    categories = _read_categories(table, days=days)
+    categories = _read_categories(table, days=days, room=room)
     return {
         "column": table.text("column"),
         "derive": None,
@@ -310,7 +336,7 @@ def _combination(
     french = [
         (part.categories_fr or part.categories) if part.scale is None else SIDE_NAMES_FR for part in parts
     ]
-    size, most = joint_size([len(each) for each in names]), _most_categories(days)
+    size, most = joint_size([len(each) for each in names]), _most_categories(days, room=days)
     if size > most:
         rule = (
             f"must have at most {most} combinations in a study of {days} days; a part of k categories has "
@@ -394,15 +420,23 @@ def _refuse_of_days(table: Table) -> None:
 
 
 def with_zones(
-    root: Table, indicators: tuple[IndicatorDefinition, ...], area: AreaDefinition | None, *, days: int
+    root: Table,
+    indicators: tuple[IndicatorDefinition, ...],
+    area: AreaDefinition | None,
+    *,
+    days: int,
+    of_events: bool = False,
 ) -> tuple[IndicatorDefinition, ...]:
     """Give the categories that others decide on, or note why that cannot be.
 
     Those that are derived from zones have the area's zones or pairs of them, and joint ones the combinations
     of their parts.
     """
+    room, has_zones = 0 if of_events else days, (*OF_ZONES, EVENT_ZONE)
     of_zones = tuple(
-        _with_zones_of(root, indicator, area, days=days) if indicator.derive in OF_ZONES else indicator
+        _with_zones_of(root, indicator, area, days=days, room=room)
+        if indicator.derive in has_zones
+        else indicator
         for indicator in indicators
     )
     for each in of_zones:
@@ -451,12 +485,12 @@ def _check_groups(table: Table, indicator: IndicatorDefinition) -> None:
 
 
 def _with_zones_of(
-    root: Table, indicator: IndicatorDefinition, area: AreaDefinition | None, *, days: int
+    root: Table, indicator: IndicatorDefinition, area: AreaDefinition | None, *, days: int, room: int
 ) -> IndicatorDefinition:
     """Give one indicator its categories."""
     table = Table({}, f"indicator[{indicator.slug}]", root.problems)
     zones, zones_fr = (area.zones, area.zones_fr) if area is not None else ((), None)
-    most = _most_categories(days)
+    most = _most_categories(days, room=room)
     if indicator.derive == MOVES:
         most = isqrt(most) - 1  # pairs, with outside as one more zone
     elif indicator.derive == VISITED_PAIRS:
@@ -502,15 +536,16 @@ def _visit_names(
     return (*names, none)
 
 
-def _most_categories(days: int) -> int:
-    return min(MAX_CATEGORIES, MAX_TALLY_CELLS // (days + 1) ** 2)
+def _most_categories(days: int, *, room: int) -> int:
+    """Return how many fit; `room` is how many rows a tally has beyond the first."""
+    return min(MAX_CATEGORIES, MAX_TALLY_CELLS // ((room + 1) * (days + 1)))
 
 
-def _read_categories(table: Table, *, days: int) -> tuple[str, ...]:
+def _read_categories(table: Table, *, days: int, room: int) -> tuple[str, ...]:
     values = table.raw("categories")
     if values is None:
         return ()
-    most = _most_categories(days)
+    most = _most_categories(days, room=room)
     if not isinstance(values, list) or not 2 <= len(values) <= most:
         found = len(values) if isinstance(values, list) else values
         table.add("categories", f"must be a list of 2 to {most} texts in a study of {days} days", found)

@@ -63,9 +63,12 @@ def parse_study(
     parts = read_sections(root, has_area=area_table is not None, min_publication=default_min_publication)
     area, area_problems, notes = _read_area(area_table, parts, read=read)
     if not area_problems and "days" in parts:
-        parts["indicators"] = with_zones(root, parts["indicators"], area, days=parts["days"])
+        of_events = parts.get("units") is not None
+        parts["indicators"] = with_zones(
+            root, parts["indicators"], area, days=parts["days"], of_events=of_events
+        )
     parts["indicators"], lookup_problems = with_lookups(root, parts["indicators"], read=read)
-    if location_table and not area_problems:
+    if location_table and not area_problems and parts.get("units") is None:
         parts["location"] = _read_location(location_table, area, days=parts.get("days", MAX_DAYS))
     # The problems of an area that cannot be read are said already.
     if "slots" in parts and not area_problems and (area is not None or area_table is None):
@@ -134,13 +137,17 @@ def read_sections(root: Table, *, has_area: bool, min_publication: int) -> dict[
     subscribers = root.table("subscribers", required=False)
     if study:
         parts |= read_study(study, default_min_publication=min_publication)
+    of_events = parts.get("units") is not None
+    if of_events:
+        for name in ("subscribers", "slots", "location"):
+            root.refuse(name, "must be absent in a study of events: it is about people")
     if extract:
-        parts["extract"] = read_extract(extract, has_area=has_area)
+        parts["extract"] = read_extract(extract, has_area=has_area, of_events=of_events)
     parts["subscribers"] = read_subscribers(subscribers) if subscribers else None
     if plan:
         parts["plan"] = read_plan(plan)
     parts["indicators"] = read_indicators(
-        root, days=parts.get("days", MAX_DAYS), plan=parts["plan"] if plan else None
+        root, days=parts.get("days", MAX_DAYS), plan=parts["plan"] if plan else None, of_events=of_events
     )
     if extract:
         _check_columns(root.problems, parts["extract"], parts["subscribers"], parts["indicators"])

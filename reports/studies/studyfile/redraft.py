@@ -9,6 +9,7 @@ from typing import Any
 
 from ldp.privacy.plans import MAX_TALLY_CELLS
 from reports.studies.studyfile.definition import (
+    EVENT_ZONE,
     MOVES,
     OF_ZONES,
     IndicatorDefinition,
@@ -40,11 +41,15 @@ def tables_of(definition: StudyDefinition) -> Tables:
     }
     shares = [each.to_table() for each in definition.category_shares]
     tables["study"]["category_shares"] = shares or None
-    tables["study"]["visitor"] = {
-        "min_minutes": definition.visitor.min_minutes,
-        "from": _clock(definition.visitor.from_minute),
-        "to": _clock(definition.visitor.to_minute),
-    }
+    tables["study"]["kind"] = tables["study"].pop("units")
+    if definition.of_events:
+        tables["extract"]["event"] = tables["extract"].pop("subscriber") or None
+    else:
+        tables["study"]["visitor"] = {
+            "min_minutes": definition.visitor.min_minutes,
+            "from": _clock(definition.visitor.from_minute),
+            "to": _clock(definition.visitor.to_minute),
+        }
     if definition.subscribers is not None:
         tables["subscribers"] = _plain(definition.subscribers)
     if definition.slots is not None:
@@ -62,7 +67,8 @@ def read_tables(tables: Tables, *, like: StudyDefinition) -> StudyDefinition:
     root = Table(tables, "", problems)
     parts = read_sections(root, has_area=like.area is not None, min_publication=DEFAULT_MIN_PUBLICATION)
     days = parts.get("days", MAX_DAYS)
-    parts["indicators"] = with_zones(root, parts["indicators"], like.area, days=days)
+    of_events = parts.get("units") is not None
+    parts["indicators"] = with_zones(root, parts["indicators"], like.area, days=days, of_events=of_events)
     parts["indicators"] = _with_lookups(problems, parts["indicators"], like)
     if like.location is not None:
         _check_places(problems, like.location, days=days)
@@ -136,7 +142,7 @@ def _indicator(indicator: IndicatorDefinition) -> dict[str, Any]:
         del table["parts"]
     if indicator.derive is not None or indicator.parts or indicator.scale:
         del table["categories"]  # of the area's zones, of the parts, of the cuts, or fixed
-    if indicator.derive in OF_ZONES or indicator.parts or indicator.scale:
+    if indicator.derive in (*OF_ZONES, EVENT_ZONE) or indicator.parts or indicator.scale:
         del table["categories_fr"]  # of the area's zones, or of the parts
     if indicator.derive != MOVES:
         table[MAX_VISITS] = table.pop(MAX_MOVES)

@@ -9,7 +9,7 @@ from zoneinfo import available_timezones
 import numpy as np
 
 from ldp.privacy.first_reports import HASH_CELLS, HashCells
-from ldp.privacy.plans import PRESENCE_TALLIES, Mechanism, PresenceTally
+from ldp.privacy.plans import MAX_EVENT_DAYS, PRESENCE_TALLIES, Mechanism, PresenceTally
 from ldp.privacy.slots import DAY_MINUTES, MAX_DELTA, MIN_DELTA, SLOT_MINUTES
 from ldp.protocols.channels import Unit
 from reports.studies.slots import SlotClock
@@ -17,6 +17,7 @@ from reports.studies.studyfile.category_shares import SHARE, read_category_share
 from reports.studies.studyfile.definition import (
     ATTRIBUTES,
     DEFAULT_POPULATION,
+    EVENT_POPULATION,
     Attributes,
     ExtractProfile,
     PlanDefinition,
@@ -29,6 +30,7 @@ from reports.studies.studyfile.slots_definition import SlotsDefinition
 from reports.studies.studyfile.table import NumberRule, Table
 
 MAX_DAYS = 62
+STUDY_KINDS = ("visitors", "events")
 DEFAULT_ZONE_COLUMN = "zone"
 MECHANISMS: tuple[Mechanism, ...] = get_args(Mechanism)
 UNITS: tuple[Unit, ...] = get_args(Unit)
@@ -43,6 +45,8 @@ DEFAULT_HOLD_MINUTES, DEFAULT_DELTA = 60, Decimal("0.000001")
 MAX_CLOSE_AFTER_MINUTES = 7 * DAY_MINUTES
 DELTA_DECIMALS = 12
 MAX_SLOT_COUNTS = 4_000_000  # of a study: 32 MB
+
+ANY_TIME = VisitorRule(min_minutes=0, from_minute=0, to_minute=DAY_MINUTES - 1)
 
 EPSILON = NumberRule(
     "must be a number > 0 and <= 20 (above 20 an answer is as good as the raw value)", lambda x: 0 < x <= 20
@@ -59,14 +63,17 @@ DEFAULT_BAD_SHARE = Decimal("0.05")
 
 def read_study(table: Table, *, default_min_publication: int) -> dict[str, Any]:
     """Return the fields of a StudyDefinition that [study] sets."""
-    visitor = table.table("visitor")
+    of_events = table.has("kind") and table.choice("kind", STUDY_KINDS) == "events"
+    if of_events:
+        _refuse_of_people(table)
+    visitor = None if of_events else table.table("visitor")
     facts: dict[str, Any] = {
         "slug": table.slug("slug", reserved=RESERVED_STUDIES),
         "name": table.text("name"),
         "name_fr": table.text("name_fr", default="") or None,
         "timezone": _read_timezone(table),
         "first_day": table.day("first_day", low=FIRST_DAY_FROM, high=FIRST_DAY_TO),
-        "days": table.integer("days", low=1, high=MAX_DAYS),
+        "days": table.integer("days", low=1, high=MAX_EVENT_DAYS if of_events else MAX_DAYS),
         "expected_subscribers": None,
         "market_share": table.decimal("market_share", SHARE, required=False) or Decimal(1),
         "min_publication": table.integer(
@@ -74,9 +81,10 @@ def read_study(table: Table, *, default_min_publication: int) -> dict[str, Any]:
         ),
         "small_cell": table.integer("small_cell", low=0, high=MAX_COUNT, default=0),
         "small_category": table.integer("small_category", low=0, high=MAX_COUNT, default=0) or None,
-        "visitor": _read_visitor(visitor) if visitor else None,
-        "population": DEFAULT_POPULATION,
+        "visitor": _read_visitor(visitor) if visitor else ANY_TIME if of_events else None,
+        "population": EVENT_POPULATION if of_events else DEFAULT_POPULATION,
         "key_until": None,
+        "units": "events" if of_events else None,
     }
     if table.has("expected_subscribers"):
         facts["expected_subscribers"] = table.integer("expected_subscribers", low=1, high=MAX_SUBSCRIBERS)
@@ -88,6 +96,22 @@ def read_study(table: Table, *, default_min_publication: int) -> dict[str, Any]:
     facts["category_shares"] = read_category_shares(table)
     table.finish()
     return facts
+
+
+def _refuse_of_people(table: Table) -> None:
+    """Refuse what has no meaning for events, unless it says no more than its default."""
+    table.refuse("visitor", "must be absent in a study of events: every row in the area counts")
+    if table.values.get("category_shares"):
+        rule = "must be absent in a study of events: events are counted, and not scaled to other events"
+        table.add("category_shares", rule, table.values["category_shares"])
+    rules = {
+        "market_share": (1, "events are counted, and not scaled to other events"),
+        "small_cell": (0, "periods are sums of days, so that a hidden day follows from the others"),
+        "small_category": (0, "periods are sums of days, so that a hidden category follows from the others"),
+    }
+    for key, (default, why) in rules.items():
+        if table.values.get(key, default) != default:
+            table.add(key, f"must be absent in a study of events: {why}", table.values[key])
 
 
 def _read_timezone(table: Table) -> str:
@@ -112,10 +136,16 @@ def _read_visitor(table: Table) -> VisitorRule:
     return VisitorRule(min_minutes=min_minutes, from_minute=start or 0, to_minute=end or 0)
 
 
-def read_extract(table: Table, *, has_area: bool) -> ExtractProfile:
+def read_extract(table: Table, *, has_area: bool, of_events: bool = False) -> ExtractProfile:
     """Return the names of the columns and how they are written; without an area no cell is needed."""
+    if of_events:
+        table.refuse(
+            "subscriber", "must be absent in a study of events: name the column of their IDs as event"
+        )
+    else:
+        table.refuse("event", 'must be absent: only a study with kind = "events" has it')
     profile = ExtractProfile(
-        subscriber=table.text("subscriber"),
+        subscriber=table.text("event", default="") if of_events else table.text("subscriber"),
         timestamp=table.text("timestamp"),
         cell=table.text("cell") if has_area or table.has("cell") else None,
         max_bad_share=read_bad_share(table, default=DEFAULT_BAD_SHARE),
@@ -123,6 +153,8 @@ def read_extract(table: Table, *, has_area: bool) -> ExtractProfile:
         timestamp_format=read_timestamp_format(table),
         attributes=_read_attributes(table),
     )
+    if of_events and profile.attributes != "inline":
+        table.add("attributes", "must be inline in a study of events: each row says all", profile.attributes)
     table.finish()
     return profile
 

@@ -105,7 +105,7 @@ RULES = {
     ),
     **of(
         "reports:number_file reports:means_file reports:forecast_indicator_file reports:smoothed_file "
-        "reports:extrapolation_file",
+        "reports:extrapolation_file reports:periods_file",
         about=INDICATOR, **NONE_YET,
     ),
     "reports:dpia": Rule(roles=OVERSEERS, about=STUDY),

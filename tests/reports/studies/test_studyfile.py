@@ -216,7 +216,7 @@ def test_the_plan_is_the_library_s_with_exact_epsilons() -> None:
         ("days = 3", "days = 3\nmin_publication = 0", "study.min_publication: must be a whole number from 1 to"),
         ("days = 3", "days = 3\nexpected_subscribers = 0", "study.expected_subscribers: must be a whole number from 1 to"),
         ("days = 3", "days = 3\nmarket_shares = 1", 'study.market_shares: unknown key, did you mean "market_share"?'),
-        ("days = 3", "days = 3\nzzz = 1", "study.zzz: unknown key, known here: visitor, slug"),
+        ("days = 3", "days = 3\nzzz = 1", "study.zzz: unknown key, known here: kind, visitor, slug"),
         ("min_minutes = 60", "min_minutes = 1080", "study.visitor.min_minutes: must be a whole number from 0 to 1079, got 1080"),
         ('from = "06:00"', 'from = "6:00"', 'study.visitor.from: must be a time such as "06:00", from "00:00" to "23:59", got "6:00"'),
         ('to = "23:59"', 'to = "24:00"', 'study.visitor.to: must be a time such as "06:00", from "00:00" to "23:59", got "24:00"'),

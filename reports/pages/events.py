@@ -1,0 +1,122 @@
+"""Pages of a study of events: figures by period, each a sum of the counts of its days."""
+
+from collections.abc import Sequence
+from typing import Any, Final, TypeVar
+
+from django.core.paginator import Page, Paginator
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.utils.translation import gettext
+
+from reports.estimates.options import (
+    MAX_LINES,
+    DaysOptions,
+    ReportOptions,
+    Switch,
+    asked_categories,
+    ordered,
+    shown_categories,
+)
+from reports.events.charts import counts_figure, shares_figure
+from reports.events.periods import PERIODS, Period, PeriodKind
+from reports.events.queries import (
+    DEFAULT,
+    PeriodCount,
+    PeriodReport,
+    known_periods,
+    period_counts,
+    period_reports,
+)
+from reports.events.texts import period_label
+from reports.exports.events import WRITERS
+from reports.pages.days import chosen_categories
+from reports.privacy.statement.document import certified, protections
+from reports.studies.models import Area, Indicator, Study
+from reports.studies.queries import current_plan
+from reports.studies.texts import crumbs_to
+
+PERIODS_SHOWN: Final = 53  # of a page; the weeks of a year
+CELLS_SHOWN: Final = 1500  # of a table
+LEAST_SHOWN: Final = 7
+Shown = TypeVar("Shown", PeriodCount, Period)
+
+
+def asked_period(query: QueryDict) -> PeriodKind:
+    """Kind of period that an address names; months without a valid one."""
+    return next((kind for kind in PERIODS if kind == query.get("period")), DEFAULT)
+
+
+def events_study(request: HttpRequest, study: Study) -> HttpResponse:
+    """Number of events in each period, the indicators, and the protection of answers."""
+    indicators = list(study.indicators.all())
+    kind = asked_period(request.GET)
+    page = _page(period_counts(study, kind), request, most=PERIODS_SHOWN)
+    plan = current_plan(study)
+    spec, certificate = certified(plan)
+    context = {
+        "study": study,
+        "indicators": indicators,
+        "area": Area.objects.filter(study=study).first(),
+        "plan": plan,
+        "spec": spec,
+        "certificate": certificate,
+        "page": page,
+        "figure": counts_figure(list(page)) if page else None,
+        "switches": _periods(kind, kept=""),
+        "kind": kind,
+        "crumbs": crumbs_to(),
+    }
+    return render(request, "events/study.html", context)
+
+
+def events_indicator(request: HttpRequest, indicator: Indicator, context: dict[str, Any]) -> HttpResponse:
+    """Estimates of each category in each period."""
+    kind = asked_period(request.GET)
+    most = max(min(CELLS_SHOWN // len(indicator.categories), PERIODS_SHOWN), LEAST_SHOWN)
+    page = _page(known_periods(indicator.study, kind), request, most=most)
+    periods = period_reports(indicator, list(page))
+    asked = asked_categories(request.GET, n_categories=len(indicator.categories))
+    reports = [each.report for each in periods]
+    shown = shown_categories(asked, reports=reports, options=DaysOptions(form="lines")) if reports else []
+    context |= {
+        "kind": kind,
+        "page": page,
+        "reports": periods,
+        "rows": _rows(periods),
+        "switches": _periods(kind, kept=chosen_categories(request.GET)),
+        "figure": shares_figure(periods, shown=shown) if periods else None,
+        "shown": shown,
+        "max_lines": MAX_LINES,
+        "shown_names": [indicator.shown_categories[code] for code in shown],
+        "formats": list(WRITERS),
+        "protection": protections(current_plan(indicator.study))[indicator.slug],
+    }
+    return render(request, "events/indicator.html", context)
+
+
+def _page(periods: Sequence[Shown], request: HttpRequest, *, most: int) -> Page[Shown]:
+    """Return some of the periods in their order: the last ones, and on further pages earlier ones."""
+    page = Paginator(periods[::-1], most).get_page(request.GET.get("page"))
+    page.object_list = page.object_list[::-1]
+    return page
+
+
+def _periods(kind: PeriodKind, *, kept: str) -> list[Switch]:
+    """Return links to each kind of period; every address keeps `kept`."""
+    links = tuple(
+        (period_label(each), "&".join(filter(None, (f"period={each}", kept))), each == kind)
+        for each in PERIODS
+    )
+    return [Switch(title=gettext("Period"), links=links)]
+
+
+def _rows(periods: Sequence[PeriodReport]) -> list[tuple[Any, ...]]:
+    """Return estimates of each category over the periods, the largest category of the last one first."""
+    if not periods:
+        return []
+    order = [each.category for each in ordered(periods[-1].report, options=ReportOptions())]
+    of_category = {
+        estimates[0].category: estimates
+        for estimates in zip(*(each.report.estimates for each in periods), strict=True)
+    }
+    return [of_category[category] for category in order]

@@ -1,0 +1,198 @@
+"""Pages and files of a study of events: periods are sums of days, and nothing is about people."""
+
+import csv
+import io
+import json
+import re
+from datetime import date
+from html import unescape
+
+import pytest
+from django.urls import reverse
+
+from reports.estimates.queries import Window, window_report
+from reports.models import Indicator, Study
+from reports.privacy.statement.document import privacy_statement
+from reports.studies.policies import Role
+from reports.urls import urlpatterns
+from scripts.check_statement import check
+from tests.mobility.event_study import SLUG, as_changes, event_definition, rows_of, write_rows
+
+pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
+DAYS = (1, 2, 3, 40, 300)
+PAGE = f"/studies/{SLUG}/"
+# What makes sense for events; every other page of a study is about people.
+OF_EVENTS = {"studies", "study", "indicator", "periods_file", "statement", "statement_file"}
+
+
+@pytest.fixture
+def filled(make_pipeline, tmp_path):
+    pipeline = make_pipeline(**as_changes(event_definition()))
+    pipeline.upload(write_rows(tmp_path / "rows.csv", rows_of(*DAYS, each=150)))
+    return pipeline
+
+
+@pytest.fixture
+def reader(client, person):
+    client.force_login(person("vera", Role.ADMINISTRATOR))
+    return client
+
+
+def text_of(client, address, **query) -> str:
+    found = client.get(address, query)
+    assert found.status_code == 200, address
+    return unescape(re.sub(r"<script.*?</script>", "", found.content.decode(), flags=re.DOTALL))
+
+
+def rows(client, kind="month", indicator="zone", **query):
+    found = client.get(f"{PAGE}{indicator}/periods.csv", {"period": kind, **query})
+    return list(csv.DictReader(io.StringIO(found.content.decode())))
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_pages_show_events_and_no_visitors(filled, reader, language):
+    reader.cookies["django_language"] = language
+    for address in (PAGE, f"{PAGE}zone/", f"{PAGE}reason/", f"{PAGE}statement/"):
+        for kind in ("day", "week", "month", "quarter", "year", "nonsense"):
+            main = text_of(reader, address, period=kind).split("<main", 1)[1].split("</main>")[0]
+            shown = re.sub(r"<[^>]*>", " ", main).lower()
+            found = [each for each in shown.split(".") if re.search("visitor|visiteur", each)]
+            assert all(re.search("flows|flux", each) for each in found), address  # there are none of them
+    assert SLUG in text_of(reader, "/studies/")
+
+
+def test_every_other_page_of_a_study_is_absent(filled, reader):
+    kwargs = {
+        "slug": SLUG, "indicator_slug": "zone", "board_id": "1", "note_id": 1, "content": "zones",
+        "ending": "md", "file_format": "csv",
+    }  # fmt: skip
+    for pattern in urlpatterns:
+        if pattern.name in OF_EVENTS:
+            continue
+        names = pattern.pattern.converters.keys() or pattern.pattern.regex.groupindex.keys()
+        address = reverse(f"reports:{pattern.name}", kwargs={name: kwargs[name] for name in names})
+        status = reader.get(address).status_code
+        assert status in (404, 405), address
+        if status == 405:
+            assert reader.post(address).status_code == 404, address
+
+
+def test_links_of_the_pages_lead_somewhere(filled, reader):
+    for address in (PAGE, f"{PAGE}zone/", f"{PAGE}statement/"):
+        main = text_of(reader, address).split("<main", 1)[1]
+        for link in {
+            each for each in re.findall('href="([^"#]+)"', main) if each.startswith(("/studies", "?"))
+        }:
+            assert reader.get(link if link.startswith("/") else address + link).status_code == 200, link
+
+
+@pytest.mark.parametrize("kind", ["day", "week", "month", "quarter", "year"])
+def test_a_period_is_the_estimate_of_the_sum_of_its_days(filled, reader, kind):
+    study = Study.objects.get(slug=SLUG)
+    indicator = Indicator.objects.get(study=study, slug="zone")
+    found = rows(reader, kind)
+    seen = 0
+    for row in found:
+        days = [study.day_of(date.fromisoformat(row[name])) for name in ("first_day", "last_day")]
+        report = window_report(indicator, Window(*days))
+        estimate = next(each for each in report.estimates if each.category == row["category"])
+        assert int(row["n_events"]) == report.n_visitors
+        assert row["frequency"] == ("" if estimate.frequency is None else str(estimate.frequency))
+        assert row["events_ci_high"] == ("" if estimate.visitors is None else str(estimate.visitors_ci_high))
+        seen += int(row["n_events"])
+    assert seen == 2 * sum(int(row["n_events"]) for row in rows(reader, "year")[::2])
+    names = {
+        "day": "2023-12-20",
+        "week": "2023-W51",
+        "month": "2023-12",
+        "quarter": "2023-Q4",
+        "year": "2023",
+    }
+    assert found[0]["period"] == names[kind]
+    assert found[0]["is_whole"] == ("yes" if kind == "day" else "no")
+
+
+def test_days_without_rows_have_no_events_and_are_not_missing(filled, reader):
+    by_period = {row["period"]: row for row in rows(reader, "day")}
+    assert len(by_period) == max(DAYS)
+    empty = by_period["2023-12-30"]
+    assert (empty["n_events"], empty["frequency"], empty["status"]) == ("0", "", "no_events")
+
+
+def test_files_have_the_same_figures_in_each_format(filled, reader):
+    found = json.loads(reader.get(f"{PAGE}zone/periods.json?period=year").content)
+    assert [row["n_events"] for row in found["rows"]] == [
+        int(row["n_events"]) for row in rows(reader, "year")
+    ]
+    book = reader.get(f"{PAGE}zone/periods.xlsx?period=year")
+    assert (book.status_code, book.content[:2]) == (200, b"PK")
+    for wrong in ("periods.pdf", "periods.csv?period=decade"):
+        assert reader.get(f"{PAGE}zone/{wrong}").status_code == 404
+
+
+def test_there_are_no_files_before_the_first_upload(make_pipeline, reader):
+    make_pipeline(**as_changes(event_definition()))
+    found = reader.get(f"{PAGE}zone/periods.csv")
+    assert (found.status_code, b"no events have been published" in found.content) == (400, True)
+    for address in (PAGE, f"{PAGE}zone/"):
+        assert "No data yet" in text_of(reader, address)
+
+
+def test_the_statement_is_about_an_event_and_the_script_agrees(filled):
+    statement = json.loads(json.dumps(privacy_statement(Study.objects.get(slug=SLUG), with_names=True)))
+    assert check(statement).texts == []
+    said = {each["name"] for each in statement["not_protected"]}
+    assert said == {"events", "several_events", "missing_values", "times", "key_holder"}
+    assert statement["study"]["units"] == "events"
+    assert "person" not in json.dumps(statement["guarantee"]["units"])
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda said: said["plan"]["spec"].pop("events"), "plan.spec, days"),
+        (lambda said: said["plan"]["spec"].update(events=1), "plan.spec, events"),
+        (lambda said: said["plan"]["spec"].update(tallies=["visits"]), "plan.spec, events"),
+        (lambda said: said["study"].pop("units"), "study.units"),
+        (lambda said: said["not_protected"].pop(0), "not_protected, events"),
+    ],
+)
+def test_the_script_finds_what_was_changed(filled, change, expected):
+    statement = json.loads(json.dumps(privacy_statement(Study.objects.get(slug=SLUG), with_names=True)))
+    change(statement)
+    assert any(expected in text for text in check(statement).texts)
+
+
+def test_the_api_has_no_figures_of_people_for_it(filled, reader):
+    assert SLUG not in reader.get("/api/v1/studies").content.decode()
+    assert reader.get(f"/api/v1/studies/{SLUG}").status_code == 404
+
+
+def test_pages_of_operators_and_administrators_count_events(filled, client, person):
+    client.force_login(person("olga", Role.OPERATOR, Role.ADMINISTRATOR))
+    batch = filled.study.batches.get()
+    for address in (f"/operator/{SLUG}/", f"/operator/batches/{batch.pk}/", f"/operator/{SLUG}/coverage/"):
+        assert client.get(address).status_code == 200, address
+    shown = text_of(client, f"/operator/batches/{batch.pk}/")
+    assert "New events" in shown
+    assert "Subscriber-days" not in shown
+    page = text_of(client, f"/administrator/{SLUG}/")
+    assert "This study counts events" in page
+    assert "Draft another version" not in page
+
+
+def test_drafts_refuse_events(filled, client, person):
+    client.force_login(person("ada", Role.ADMINISTRATOR))
+    found = client.post(f"/administrator/{SLUG}/draft/", {"copy_to": "other"}, follow=True)
+    assert "create a study of events with manage.py create_study" in unescape(found.content.decode())
+
+
+def test_the_last_periods_come_first_and_earlier_ones_on_further_pages(filled, reader):
+    def heads(**query):
+        page = text_of(reader, f"{PAGE}zone/", period="day", **query)
+        return re.findall(r'<th scope="col" class="number">([0-9]{4}-[0-9]{2}-[0-9]{2})', page)
+
+    latest, earlier = heads(), heads(page=2)
+    assert latest == sorted(latest)
+    assert (latest[-1], len(latest)) == ("2024-10-14", 53)
+    assert earlier[-1] < latest[0]
