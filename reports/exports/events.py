@@ -7,6 +7,7 @@ from typing import Any, Final
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from reports.accounts.access import any_study_or_404, indicator_or_404
 from reports.base.attachments import attachment
@@ -30,6 +31,19 @@ _KINDS: Final = {
     **dict.fromkeys(("epsilon", "ci_level"), Kind.NUMBER),
     **dict.fromkeys(("frequency", "std_error", "ci_low", "ci_high", "consistent"), Kind.SHARE),
     **dict.fromkeys(("events", "events_ci_low", "events_ci_high"), Kind.PEOPLE),
+}
+
+_MEANINGS: Final = {
+    "category": _("Category of the indicator."),
+    "events": _("Estimated number of events of the category."),
+    "first_day": _("First day of the period in the study."),
+    "is_whole": _("“no” if the study has only a part of the period."),
+    "last_day": _("Last day of the period in the study."),
+    "n_events": _("Number of events in the period, exact."),
+    "n_reports": _("Number of events whose answers are used."),
+    "period": _("Name of the period."),
+    "reports": _("Number of random answers with this category. It is not a number of events."),
+    "unit": _("Values that epsilon protects: one of an event's values, or all of them."),
 }
 
 
@@ -112,7 +126,9 @@ def to_xlsx(record: Mapping[str, Any]) -> bytes:
     columns = [(name, _KINDS.get(name, Kind.TEXT)) for name in rows[0]]
     sheet = Sheet(name="events", columns=columns, rows=(list(row.values()) for row in rows))
     last = record["rows"][-1]["last_day"]
-    return workbook([sheet], title=title, last_date=date.fromisoformat(last), about={title: about})
+    return workbook(
+        [sheet], title=title, last_date=date.fromisoformat(last), about={title: about}, meanings=_MEANINGS
+    )
 
 
 def _flat(record: Mapping[str, Any]) -> list[Record]:

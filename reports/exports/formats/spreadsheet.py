@@ -9,8 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from itertools import groupby
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from django.utils.functional import Promise
 from django.utils.translation import gettext
 
 from reports.base.version import software
@@ -71,10 +73,19 @@ def to_xlsx(selection: Selection) -> bytes:
 
 
 def workbook(
-    sheets: Sequence[Sheet], *, title: str, last_date: date, about: Mapping[str, Sequence[tuple[str, str]]]
+    sheets: Sequence[Sheet],
+    *,
+    title: str,
+    last_date: date,
+    about: Mapping[str, Sequence[tuple[str, str]]],
+    meanings: Mapping[str, str | Promise] = MappingProxyType({}),
 ) -> bytes:
     """A sheet that says what this is (`about`: pairs of texts by their headings) and explains the columns,
     then the others.
+
+    Parameters
+    ----------
+    meanings : of columns that mean something else than in other workbooks
     """
     from xlsxwriter import Workbook  # noqa: PLC0415 - 0.1 s, in every web process
 
@@ -83,7 +94,7 @@ def workbook(
         created = datetime.combine(last_date, time())
         book.set_properties({"title": title, "author": software()["name"], "created": created})
         names = dict.fromkeys(name for sheet in sheets for name, _ in sheet.columns)
-        columns = [(name, column_words(name)) for name in names]
+        columns = [(name, str(meanings.get(name) or column_words(name))) for name in names]
         _write_about(book, {**about, gettext("Columns"): columns})
         for sheet in sheets:
             _write_sheet(book, sheet)
