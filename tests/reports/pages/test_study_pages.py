@@ -134,13 +134,8 @@ def test_calendar_marks_each_day_and_leads_those_who_write_notes_to_them(reader,
     ("name", "args", "queries"),
     [
         # each: session, user, groups, grants
-<<<<<<< HEAD
         ("home", (), 4 + 6),  # studies, indicators, notes, kept views, boards; names
-        ("reports:studies", (), 4 + 3 + 2),  # studies, indicators, notes; kept views; names
-=======
-        ("home", (), 4 + 5),  # studies, notes, kept views, boards; names
-        ("reports:studies", (), 4 + 2 + 3),  # studies, notes; kept views; names; studies of events
->>>>>>> dcce731b (Explain the columns of workbooks of events)
+        ("reports:studies", (), 4 + 3 + 3),  # studies, indicators, notes; kept views; names; of events
         # study, plan, visitors, notes, area, zones, indicators, slots, boards; tallies and their plans
         ("reports:study", ("fair-2024",), 4 + 9 + 2),
         # study, indicators, visitors, zones, tally, notes
