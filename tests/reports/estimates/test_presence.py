@@ -160,6 +160,7 @@ def test_pages_say_about_give_intervals_and_why_there_are_no_differences(closed,
         (f"/studies/{closed.slug}/gender/", noisy),
         (f"/studies/{closed.slug}/gender/days/", ("Visitors (noisy)",)),
         ("/studies/", ("Visitors, all days (noisy)",)),
+        (f"/studies/{closed.slug}/statement/", ('id="presence-title"',)),
     ):
         assert [words for words in said if words not in body_of(reader, path)] == []
     days = "from=2024-05-30&to=2024-05-30&with_from=2024-05-31&with_to=2024-05-31"
