@@ -100,7 +100,7 @@ class BoardFile:
             _text_of("estimates/_scaling.html", context),
             " ".join(_text_of(f"privacy/{name}.html", context) for name in answers),
             context["total_words"],
-            _text_of("privacy/_presence.html", context),
+            _text_of("privacy/_presence_words.html", context),
         ]
 
 
