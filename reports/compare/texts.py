@@ -21,6 +21,7 @@ from reports.compare.queries import (
 )
 from reports.estimates.queries import LEVEL
 from reports.studies import texts as studies_texts
+from reports.studies.labels import name_with_slug
 
 
 def value_range(value: Value, of: Quantity) -> str:
@@ -427,10 +428,8 @@ def _place(comparison: Comparison, *, is_reference: bool) -> str:
     if comparison.kind != Kind.STUDIES:
         return days
     studies = {comparison.report.study, comparison.reference.study}
-    name = report.study.shown_name
-    if len(studies) > len({each.shown_name for each in studies}):
-        name = f"{name} ({report.study.slug})"
-    return f"{name}, {days}"
+    is_shared = len(studies) > len({each.shown_name for each in studies})
+    return f"{name_with_slug(report.study) if is_shared else report.study.shown_name}, {days}"
 
 
 def day_list(days: list[date]) -> str:

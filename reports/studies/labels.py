@@ -17,8 +17,12 @@ class _Named(Protocol):
 
 def label_of(study: _Named, reader: Somebody) -> str:
     """Name of a study, with its short name where several studies open to `reader` have the same name."""
-    name = study.shown_name
-    return f"{name} ({study.slug})" if name in _shared_names(reader) else name
+    return name_with_slug(study) if study.shown_name in _shared_names(reader) else study.shown_name
+
+
+def name_with_slug(study: _Named) -> str:
+    """Name of a study with its short name, which no other study has."""
+    return f"{study.shown_name} ({study.slug})"
 
 
 def _shared_names(reader: Any) -> frozenset[str]:

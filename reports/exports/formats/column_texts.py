@@ -51,7 +51,7 @@ MEANINGS: Final[Mapping[str, str | Promise]] = {
     "indicator": _("Short name of the indicator."),
     "interval": _("Kind of interval."),
     "k": _("Number of days in the question."),
-    "larger_than_noise": _("“yes” if the figure is certainly larger than zero."),
+    "larger_than_noise": _("“yes” if the figure can be distinguished from zero."),
     "last_day": _("Last day of the date range, included."),
     "least": _("Smallest possible number of people."),
     "left_out_days": _("Days without figures, which are not part of the mean."),
