@@ -80,6 +80,7 @@ def events_indicator(request: HttpRequest, indicator: Indicator, context: dict[s
     shown = shown_categories(asked, reports=reports, options=DaysOptions(form="lines")) if reports else []
     context |= {
         "kind": kind,
+        "kept": [("period", kind)],
         "page": page,
         "reports": periods,
         "rows": _rows(periods),
