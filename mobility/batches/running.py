@@ -15,7 +15,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from mobility.base.errors import BatchFormatError, MobilityError, SupersededError
-from mobility.batches import fairness, finalisation, reading
+from mobility.batches import fairness, finalisation, reading, staging
 from mobility.batches.dispatching import ask, ask_next
 from mobility.batches.fairness import MAX_ATTEMPTS
 from mobility.batches.publication import day_transitions, merging
@@ -135,6 +135,8 @@ def _begin_merging(batch: Batch, study: OpenStudy) -> None:
         if is_mine and not batch.validate_only:
             day_transitions.announce(study, moved)
     if is_mine:
+        if batch.kind in Batch.FILES:
+            staging.discard_frames(batch)
         advance(str(batch.pk))
 
 

@@ -52,6 +52,26 @@ def discard(batch_id: UUID) -> None:
         log.warning("staging_left_behind batch=%s reason=%s", batch_id, error)
 
 
+def discard_frames(batch: Batch) -> None:
+    """Begin to delete an upload that has been read; what is left goes with the rest of the batch.
+
+    Its first and last frame stay: `_check_mounted` looks for them. A disk may take milliseconds for each
+    frame, so a thread deletes them while shards take the batch.
+    """
+    names = [_frame_name(batch, index) for index in range(1, _frame_count(batch.bytes_total) - 1)]
+    if names:
+        threading.Thread(target=_delete, args=(names,), name="discard").start()
+
+
+def _delete(names: Sequence[str]) -> None:
+    storage = staging_storage()
+    try:
+        for name in names:
+            storage.delete(name)
+    except (OSError, StagingUnavailableError) as error:
+        log.warning("frames_left_behind error=%s", type(error).__name__)
+
+
 def staged_batches() -> set[UUID]:
     """Ids of batches of which anything is staged, whether or not they still exist."""
     folders, _ = staging_storage().listdir("")

@@ -5,13 +5,18 @@ import fcntl
 import os
 import secrets
 import shutil
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from django.conf import settings
 from django.core.files.storage import FileSystemStorage
 
 from mobility.base.runtime import private_folder, sync
 from mobility.batches.storages import BLOCK_BYTES, Pieces
+
+DELETERS: Final = 8
 
 
 class StagingFolder(FileSystemStorage):
@@ -77,10 +82,20 @@ class StagingFolder(FileSystemStorage):
             return 0
 
     def delete_folder(self, name: str) -> None:
-        shutil.rmtree(self.path(name), ignore_errors=True)
+        folder = self.path(name)
+        _, files = self.listdir(name)
+        # A disk that forgets each file at once makes its deleter wait: several wait at a time.
+        with ThreadPoolExecutor(DELETERS) as pool:
+            list(pool.map(_try_unlink, (Path(folder, file) for file in files)))
+        shutil.rmtree(folder, ignore_errors=True)
 
     def free_bytes(self) -> int | None:
         return shutil.disk_usage(private_folder(Path(self.location))).free
+
+
+def _try_unlink(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()
 
 
 def _drop_cached(descriptor: int) -> None:

@@ -1,6 +1,7 @@
 """Staged uploads and chunks, in a folder and in a bucket: what comes out is what went in, or nothing."""
 
 import io
+import threading
 import tracemalloc
 from functools import cache
 from itertools import product
@@ -217,6 +218,22 @@ def test_a_key_dies_when_the_storage_does_not_answer_and_a_stranger_there_is_no_
     staging.destroy(batch)
     # The sweep removes the rest.
     assert (keystore().exists(batch.key_id), staging.staged_batches()) == (False, {batch.pk})
+
+
+def test_frames_that_were_read_are_deleted_while_shards_take_the_batch(make_pipeline, few, monkeypatch):
+    monkeypatch.setattr(staging, "FRAME_BYTES", 5_000)
+    pipeline = make_pipeline(**SMALL)
+    batch = pipeline.receive(few[0])
+    last = -(-few[0].stat().st_size // 5_000) - 1
+    assert last > 2
+    pipeline.bring_to(batch, Batch.State.MERGING)
+    for thread in threading.enumerate():
+        if thread.name == "discard":
+            thread.join()
+    names = [name for name in staging_storage().listdir(str(batch.pk))[1] if name.startswith("upload-")]
+    assert sorted(names) == ["upload-000000", f"upload-{last:06d}"]
+    assert pipeline.finished(batch).state == Batch.State.DONE
+    assert staging.staged_batches() == set()
 
 
 def test_a_bucket_gives_the_totals_of_a_folder_and_keeps_nothing(make_pipeline, few, request, monkeypatch):
