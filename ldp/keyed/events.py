@@ -1,6 +1,6 @@
 """Keys of events: the content of a row, and which of the equal rows of a file it is.
 
-Equal rows get different keys, so that they never share bits. A row that comes again, in the same file or in
+Equal rows get different keys, so that they never share bits. A row that is sent again, in the same file or in
 another one with as many equal rows, has the key that it had, so that it is recognised.
 """
 

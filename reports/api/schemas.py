@@ -354,7 +354,9 @@ class ExtrapolationRow(Strict):
     shares_valid_to: date | None = Field(description="last day; null: no end")
     category: str | None = Field(description="null: the total of all categories")
     category_share: float | None = Field(description="market share of the category; null for totals")
-    category_share_low: float | None = Field(description="end of its 95% interval; null: taken as exact")
+    category_share_low: float | None = Field(
+        description="end of its 95% interval; null: a total, or a share taken as exact"
+    )
     category_share_high: float | None
     not_scaled: NotScaled
     not_scaled_std_error: NotScaled

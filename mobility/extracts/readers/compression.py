@@ -18,40 +18,40 @@ ZSTD_SKIPPABLE = range(0x184D2A50, 0x184D2A60)  # frames of metadata, which para
 HEAD_BYTES = 512  # of a tar archive, the format is at 257
 PARQUET_MAGIC = b"PAR1"
 MAGIC = {GZIP: b"\x1f\x8b", ZSTD: b"\x28\xb5\x2f\xfd"}
-UNPACK = _("%(what)s: extract the text file from it, and send that, uncompressed or with gzip or zstd")
-SAVE_AS_CSV = _("%(what)s: save the table as CSV")
+UNPACK = _("%(what)s, not CSV or Parquet: extract the file, and send it alone")
+SAVE_AS_CSV = _("%(what)s, not CSV or Parquet: save the table as CSV")
+EXPORT = _("%(what)s, not CSV or Parquet: export the rows in one of these formats")
+RECOMPRESS = _("compressed with %(what)s, not gzip or zstd: compress it with one of these")
+RECODE = _("text in %(what)s, not UTF-8: save it as UTF-8")
 _OFFICE = Reason(SAVE_AS_CSV, what=Reason(_("an Office document (xlsx, docx)")))
 # Files that people send by mistake, and the remedy.
 REFUSED = {
-    **dict.fromkeys(
-        (b"BZh%d1AY" % level for level in range(1, 10)),
-        _("compressed with bzip2: compress it with gzip or zstd"),
-    ),
+    **{b"BZh%d1AY" % level: Reason(RECOMPRESS, what="bzip2") for level in range(1, 10)},
     b"PK\x03\x04": Reason(UNPACK, what=Reason(_("a zip archive"))),
-    b"PK\x05\x06": _("an empty zip archive: send CSV or Parquet"),
+    b"PK\x05\x06": Reason(EXPORT, what=Reason(_("an empty zip archive"))),
     b"Rar!\x1a\x07": Reason(UNPACK, what=Reason(_("a RAR archive"))),
     b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": Reason(
         SAVE_AS_CSV, what=Reason(_("an old Office document (xls, doc)"))
     ),
-    b"%PDF-": _("a PDF document: send CSV or Parquet"),
-    b"{\\rtf": _("an RTF document: send CSV or Parquet"),
-    b"SQLite format 3\x00": _("an SQLite database: export the table as CSV"),
-    b"ORC": _("an ORC file: send CSV or Parquet"),
-    b"\x89HDF\r\n\x1a\n": _("an HDF5 file: send CSV or Parquet"),
-    b"\x89PNG\r\n\x1a\n": _("an image (PNG): send CSV or Parquet"),
-    b"\xff\xd8\xff": _("an image (JPEG): send CSV or Parquet"),
-    b"GIF8": _("an image (GIF): send CSV or Parquet"),
-    b"\x7fELF": _("a program (ELF): send CSV or Parquet"),
-    b"MZ\x90": _("a program (Windows): send CSV or Parquet"),
-    b"\xfd7zXZ\x00": _("compressed with xz: compress it with gzip or zstd"),
-    b"\x04\x22\x4d\x18": _("compressed with lz4: compress it with gzip or zstd"),
+    b"%PDF-": Reason(EXPORT, what=Reason(_("a PDF document"))),
+    b"{\\rtf": Reason(EXPORT, what=Reason(_("an RTF document"))),
+    b"SQLite format 3\x00": Reason(EXPORT, what=Reason(_("an SQLite database"))),
+    b"ORC": Reason(EXPORT, what=Reason(_("an ORC file"))),
+    b"\x89HDF\r\n\x1a\n": Reason(EXPORT, what=Reason(_("an HDF5 file"))),
+    b"\x89PNG\r\n\x1a\n": Reason(EXPORT, what=Reason(_("an image (PNG)"))),
+    b"\xff\xd8\xff": Reason(EXPORT, what=Reason(_("an image (JPEG)"))),
+    b"GIF8": Reason(EXPORT, what=Reason(_("an image (GIF)"))),
+    b"\x7fELF": Reason(EXPORT, what=Reason(_("a program (ELF)"))),
+    b"MZ\x90": Reason(EXPORT, what=Reason(_("a program (Windows)"))),
+    b"\xfd7zXZ\x00": Reason(RECOMPRESS, what="xz"),
+    b"\x04\x22\x4d\x18": Reason(RECOMPRESS, what="lz4"),
     b"7z\xbc\xaf\x27\x1c": Reason(UNPACK, what=Reason(_("a 7-Zip archive"))),
-    b"Obj\x01": _("an Avro file: send CSV or Parquet"),
-    b"ARROW1\x00\x00": _("an Arrow file: send CSV or Parquet"),
+    b"Obj\x01": Reason(EXPORT, what=Reason(_("an Avro file"))),
+    b"ARROW1\x00\x00": Reason(EXPORT, what=Reason(_("an Arrow file"))),
     b"PARE": _("an encrypted Parquet file: write it without encryption (it is encrypted when it arrives)"),
-    b"\xff\xfe": _("text in UTF-16: save it as UTF-8"),
-    b"\xfe\xff": _("text in UTF-16: save it as UTF-8"),
-    b"\x00\x00\xfe\xff": _("text in UTF-32: save it as UTF-8"),
+    b"\xff\xfe": Reason(RECODE, what="UTF-16"),
+    b"\xfe\xff": Reason(RECODE, what="UTF-16"),
+    b"\x00\x00\xfe\xff": Reason(RECODE, what="UTF-32"),
 }
 # Names of the first part of a zip archive that is a document.
 OFFICE = {
@@ -120,15 +120,15 @@ def refuse_other(head: bytes, *, inside: str = "") -> None:
     BatchFormatError : with what the file is instead
     """
     if what := _what_else(head):
-        text = _("the file is %(what)s, and send it again")
+        text = _("the file is %(what)s")
         if inside:
-            text = _("the content of the %(compression)s stream is %(what)s, and send it again")
+            text = _("the content of the %(compression)s stream is %(what)s")
         raise BatchFormatError(text, what=what, compression=inside)
     if inside and compression_of(head):
         raise BatchFormatError(
             _(
-                "the content of the %(compression)s stream is compressed a second time: compress the text "
-                "once, and send it again"
+                "the content of the %(compression)s stream is compressed a second time: compress the file "
+                "once"
             ),
             compression=inside,
         )

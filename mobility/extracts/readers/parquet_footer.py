@@ -144,11 +144,13 @@ def check_row_groups(groups: Sequence[RowGroup], *, size: int) -> None:
             limit=str(MAX_ROW_GROUPS),
         )
     rows = [group.n_rows for group in groups]
-    negative = next((number for number, n_rows in enumerate(rows, start=1) if n_rows < 0), 0)
-    if negative:
-        raise BatchFormatError(
-            _("row group %(group)s of the Parquet file declares fewer than 0 rows"), group=str(negative)
-        )
+    for number, n_rows in enumerate(rows, start=1):
+        if n_rows < 0:
+            raise BatchFormatError(
+                _("row group %(group)s of the Parquet file declares %(rows)s rows: write the file again"),
+                group=str(number),
+                rows=str(n_rows),
+            )
     most = max(FREE_ROWS, MAX_ROWS_PER_BYTE * size)
     if sum(rows) > most:
         raise BatchFormatError(

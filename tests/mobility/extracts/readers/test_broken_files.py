@@ -69,16 +69,17 @@ LONG_WINDOW = bytes.fromhex("28b52ffd00a8010000")  # a frame that asks for 2 GB
 EMPTY = "line 1 is empty: add a header with the column names"
 NO_ROWS = "the file has a header but no rows, so nothing was published"
 NUL_HEAD = "line 1: the file contains NUL bytes, so it is binary or UTF-16: send CSV in UTF-8, or Parquet"
-UTF16 = "the file is text in UTF-16: save it as UTF-8, and send it again"
+UTF16 = "the file is text in UTF-16, not UTF-8: save it as UTF-8"
 TOO_LONG = "is longer than 4 MiB: check that this is a CSV file"
 BAD_GZIP = "the gzip stream is damaged or ends early: compress the file again and send it in full"
 BAD_ZSTD = "the zstd stream is damaged or ends early: compress the file again and send it in full"
 BAD_PARQUET = "the Parquet file is damaged or ends early: write it again and send it in full"
-TWICE = "the content of the {} stream is compressed a second time: compress the text once, and send it again"
-OTHER = "the file is compressed with {}: compress it with gzip or zstd, and send it again"
+TWICE = "the content of the {} stream is compressed a second time: compress the file once"
+OTHER = "the file is compressed with {}, not gzip or zstd: compress it with one of these"
 FLOATS = "contains floating-point numbers, which are not exact: write text or integers"
-ARCHIVE = "the file is {}: extract the text file from it, and send that, uncompressed or with gzip or zstd, and send it again"
-SAVE_AS = "the file is {}: save the table as CSV, and send it again"
+ARCHIVE = "the file is {}, not CSV or Parquet: extract the file, and send it alone"
+SAVE_AS = "the file is {}, not CSV or Parquet: save the table as CSV"
+EXPORT = "the file is {}, not CSV or Parquet: export the rows in one of these formats"
 
 
 def tar(data: bytes) -> bytes:
@@ -192,20 +193,20 @@ CASES: list[tuple[str, bytes | Pieces, str | Rows]] = [
     ("gzip of gzip", gzip.compress(GZIP), TWICE.format("gzip")),
     ("zstd of gzip", zstd(GZIP), TWICE.format("zstd")),
     ("gzip of UTF-16", gzip.compress(GOOD.decode().encode("utf-16")),
-     "the content of the gzip stream is text in UTF-16: save it as UTF-8, and send it again"),
+     "the content of the gzip stream is text in UTF-16, not UTF-8: save it as UTF-8"),
     ("gzip of Parquet", gzip.compress(parquet()),
      "the content of the gzip stream is a Parquet file: send it without gzip compression"),
     ("zlib without gzip", zlib.compress(GOOD), "line 1: "),  # any text may come out: see below
     ("zip archive", b"PK\x03\x04" + bytes(100), ARCHIVE.format("a zip archive")),
     ("tar archive", tar(GOOD), ARCHIVE.format("a tar archive")),
-    ("tar archive in gzip", gzip.compress(tar(GOOD)), ARCHIVE.format("a tar archive").replace("the file", "the content of the gzip stream")),
+    ("tar archive in gzip", gzip.compress(tar(GOOD)), ARCHIVE.format("a tar archive").replace("the file is", "the content of the gzip stream is")),
     ("spreadsheet", zipped("[Content_Types].xml"), SAVE_AS.format("an Office document (xlsx, docx)")),
     ("spreadsheet of LibreOffice", zipped("mimetype", b"application/vnd.oasis.opendocument.spreadsheet"), SAVE_AS.format("an OpenDocument file (ods, odt)")),
     ("spreadsheet of an older Office", bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600), SAVE_AS.format("an old Office document (xls, doc)")),
-    ("PDF", b"%PDF-1.7\n" + bytes(100), "the file is a PDF document: send CSV or Parquet, and send it again"),
+    ("PDF", b"%PDF-1.7\n" + bytes(100), EXPORT.format("a PDF document")),
     ("bzip2", b"BZh91AY&SY" + bytes(100), OTHER.format("bzip2")),
     ("xz", b"\xfd7zXZ\x00" + bytes(100), OTHER.format("xz")),
-    ("Avro", b"Obj\x01" + bytes(100), "the file is an Avro file: send CSV or Parquet, and send it again"),
+    ("Avro", b"Obj\x01" + bytes(100), EXPORT.format("an Avro file")),
     # --- Parquet ---------------------------------------------------------------------------------
     ("Parquet cut", parquet()[:-10], BAD_PARQUET),
     ("Parquet without a middle", b"PAR1PAR1", BAD_PARQUET),
@@ -215,7 +216,7 @@ CASES: list[tuple[str, bytes | Pieces, str | Rows]] = [
     ("Parquet with a column whose name is no text", parquet().replace(b"age", b"\xffge"), BAD_PARQUET),
     ("Parquet and then text", parquet() + ROW, BAD_PARQUET),
     ("Parquet encrypted", b"PARE" + bytes(100) + b"PARE",
-     "the file is an encrypted Parquet file: write it without encryption (it is encrypted when it arrives), and send it again"),
+     "the file is an encrypted Parquet file: write it without encryption (it is encrypted when it arrives)"),
     ("Parquet column missing", parquet(drop="age"),
      "the Parquet file has no column 'age', which the profile requires; it has 4 columns. Choose another profile, or rename the columns"),
     ("Parquet column twice", parquet(more=["x"] * 3, rename={"more": "age"}),
