@@ -12,7 +12,7 @@ from reports.estimates.charts import Figure, axis_of_times, base_layout, chart_t
 from reports.estimates.options import MAX_LINES
 from reports.estimates.queries import WindowReport
 from reports.forecasts.queries import Expected
-from reports.forecasts.smoothing import SmoothedCategory
+from reports.forecasts.smoothing import SmoothedCategory, SmoothedShare
 from reports.forecasts.texts import NONE, expected_text
 
 _TICKS: Final = 5  # two lines each: more overlap on a phone
@@ -65,48 +65,55 @@ def add_smoothed(
     """
     if smoothed is None:
         return
-    colour, name = f"--chart-{place % MAX_LINES + 1}", chart_text(smoothed.shown_category)
-    scales = [100.0 if measure == "frequency" else (report.scale or 0.0) for report in reports]
+    name = chart_text(smoothed.shown_category)
     points = next(
         each for each in figure["data"] if (each.get("name"), each["mode"]) == (name, "lines+markers")
     )
     points["mode"] = "markers"
-    rings = [y if day.is_change else None for y, day in zip(points["y"], smoothed.days, strict=True)]
-    days = [day.day for day in smoothed.days]
-    plain = {"type": "scatter", "x": days, "legendgroup": name, "showlegend": False, "hoverinfo": "text"}
+    scales = [100.0 if measure == "frequency" else (report.scale or 0.0) for report in reports]
+    figure["data"].append(_smoothed_line(smoothed, scales, colour=f"--chart-{place % MAX_LINES + 1}"))
+    if any(day.is_change for day in smoothed.days):
+        figure["data"].append(_rings(smoothed, points["y"]))
+
+
+def _smoothed_line(smoothed: SmoothedCategory, scales: Sequence[float], *, colour: str) -> dict[str, Any]:
+    name = gettext("%(name)s, smoothed") % {"name": chart_text(smoothed.shown_category)}
     values = [
         None if day.smoothed is None else round(day.smoothed * scale, 4)
         for day, scale in zip(smoothed.days, scales, strict=True)
     ]
-    figure["data"].append(
-        plain
-        | {
-            "mode": "lines",
-            "y": values,
-            "name": gettext("%(name)s, smoothed") % {"name": name},
-            "line": {"color": colour, "width": 3},
-            "connectgaps": False,
-            "hovertext": [
-                gettext("%(name)s, smoothed") % {"name": name}
-                + f"<br>{chart_text(formats.day_title(day.date))}<br>{formats.percent(day.smoothed)}"
-                for day in smoothed.days
-            ],
-        }
-    )
-    if any(ring is not None for ring in rings):
-        figure["data"].append(
-            plain
-            | {
-                "mode": "markers",
-                "y": rings,
-                "name": pgettext("smoothed", "Change"),
-                "marker": {"symbol": "circle-open", "size": 15, "color": "--text", "line": {"width": 2}},
-                "hovertext": [
-                    pgettext("smoothed", "Change") + f"<br>{chart_text(formats.day_title(day.date))}"
-                    for day in smoothed.days
-                ],
-            }
-        )
+    look = {"mode": "lines", "line": {"color": colour, "width": 3}, "connectgaps": False}
+    hover = [f"{name}<br>{_day(day)}<br>{formats.percent(day.smoothed)}" for day in smoothed.days]
+    return _over(smoothed) | look | {"y": values, "name": name, "hovertext": hover}
+
+
+def _rings(smoothed: SmoothedCategory, values: Sequence[float | None]) -> dict[str, Any]:
+    name = pgettext("smoothed", "Change")
+    rings = [y if day.is_change else None for y, day in zip(values, smoothed.days, strict=True)]
+    marker = {"symbol": "circle-open", "size": 15, "color": "--text", "line": {"width": 2}}
+    hover = [f"{name}<br>{_day(day)}" for day in smoothed.days]
+    return _over(smoothed) | {
+        "mode": "markers",
+        "y": rings,
+        "name": name,
+        "marker": marker,
+        "hovertext": hover,
+    }
+
+
+def _over(smoothed: SmoothedCategory) -> dict[str, Any]:
+    """Trace over the points of a category, without its own entry in the legend."""
+    return {
+        "type": "scatter",
+        "x": [day.day for day in smoothed.days],
+        "legendgroup": chart_text(smoothed.shown_category),
+        "showlegend": False,
+        "hoverinfo": "text",
+    }
+
+
+def _day(day: SmoothedShare) -> str:
+    return chart_text(formats.day_title(day.date))
 
 
 def _drawn(value: float | None, *, is_share: bool) -> float | None:

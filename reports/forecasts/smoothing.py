@@ -9,8 +9,9 @@ from typing import Final
 import numpy as np
 
 from ldp import PlanSpec
-from ldp.estimation.series.smoothing import SmoothedDays, smooth_days
+from ldp.estimation.series.smoothing import SmoothedDays, smooth_shares
 from ldp.estimation.series.visitor_days import DayShares, visitor_days
+from ldp.protocols.channels import PureChannel
 from reports.base import formats
 from reports.base.status import Status
 from reports.estimates.queries import LEVEL, WindowReport
@@ -83,24 +84,28 @@ def smoothed_categories(reports: Sequence[WindowReport]) -> list[SmoothedCategor
     """Smooth the days of a stream; empty for another indicator, and where fewer than two days have figures.
 
     reports : of single days, in their order. Categories that are hidden on a day are left out: the other days
-        would reveal them.
+        would reveal them. Days that are not reliable are used: their estimates are unbiased, and weigh little.
     """
     if not _are_days_of_a_stream(reports):
         return []
     codes = _shown_codes(reports)
-    values = np.array([[_known(report, code)[0] for code in codes] for report in reports], np.float64)
-    errors = np.array([[_known(report, code)[1] for code in codes] for report in reports], np.float64)
-    if not codes or np.count_nonzero(~np.isnan(values).all(axis=1)) < LEAST_DAYS:
+    shares = np.array([[_share_of(report, code) for code in codes] for report in reports], np.float64)
+    known = np.flatnonzero(~np.isnan(shares).all(axis=1)) if codes else np.zeros(0, np.int64)
+    if known.size < LEAST_DAYS:
         return []
-    found = smooth_days(values, errors**2)
-    last = int(np.flatnonzero(~np.isnan(values).all(axis=1))[-1])
+    found = smooth_shares(
+        shares,
+        n_reports=np.array([report.n_reports or 0 for report in reports]),
+        n_visitors=np.array([report.n_visitors or 0 for report in reports]),
+        channel=_channel(reports[0]),
+    )
     return [
         SmoothedCategory(
             code=code,
             category=reports[0].estimates[code].category,
             shown_category=reports[0].estimates[code].shown_category,
             days=tuple(
-                _share(report, found, day=day, place=place, is_known=day <= last)
+                _share(report, found, day=day, place=place, is_known=day <= known[-1])
                 for day, report in enumerate(reports)
             ),
         )
@@ -113,11 +118,14 @@ def _shown_codes(reports: Sequence[WindowReport]) -> list[int]:
     return [code for code in range(len(reports[0].estimates)) if code not in hidden]
 
 
-def _known(report: WindowReport, code: int) -> tuple[float, float]:
-    estimate = report.estimates[code]
-    if estimate.frequency is None or estimate.std_error is None or report.status == Status.OUTAGE:
-        return np.nan, np.nan
-    return estimate.frequency, estimate.std_error
+def _share_of(report: WindowReport, code: int) -> float:
+    share = report.estimates[code].frequency
+    return np.nan if share is None or report.status == Status.OUTAGE else share
+
+
+def _channel(report: WindowReport) -> PureChannel:
+    spec = PlanSpec.from_json(report.plan.spec)
+    return spec.channel(spec.index(report.indicator.slug))
 
 
 def _share(
@@ -163,8 +171,7 @@ def visitor_days_of(reports: Sequence[WindowReport]) -> tuple[int, list[VisitorD
         )
         for report in known
     ]
-    channel = spec.channel(spec.index(reports[0].indicator.slug))
-    found = visitor_days(days, channel=channel, window_days=spec.window_days or 1, level=LEVEL)
+    found = visitor_days(days, channel=_channel(reports[0]), window_days=spec.window_days or 1, level=LEVEL)
     scale = 1 / float(reports[0].study.market_share)
     rows = zip(reports[0].estimates, found.value, found.ci_low, found.ci_high, strict=True)
     return len(known), [

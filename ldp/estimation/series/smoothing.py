@@ -18,8 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.errors import LdpError
+from ldp.estimation.estimators import pure_variance
 from ldp.estimation.series.grid import Floats
 from ldp.estimation.series.levels import DIFFUSE, LEVEL_DAYS, DayFigures, State, scale_of, states
+from ldp.protocols.channels import PureChannel
 
 MOVES: Final = 10.0 ** np.arange(-4.0, 1.1, 0.5)  # variances of a day's move, of the figures' variance
 FALSE_ALARMS: Final = 0.01  # probability that an ordinary day is flagged, for any category
@@ -79,6 +81,39 @@ def smooth_days(values: Floats, variances: Floats, *, false_alarms: float = FALS
         smoothed_variances=found[3],
         changes=_changes(series, values.shape, false_alarms=false_alarms),
     )
+
+
+def smooth_shares(
+    shares: Floats, *, n_reports: NDArray[np.int64], n_visitors: NDArray[np.int64], channel: PureChannel
+) -> SmoothedDays:
+    """Filter and smooth the shares of consecutive days by `smooth_days`.
+
+    Parameters
+    ----------
+    shares : float64, shape (days, categories); unbiased estimates, NaN where there is none
+    n_reports, n_visitors : int64, shape (days,); not read on days without estimates
+    channel : as used for the reports
+
+    Notes
+    -----
+    The variance of an estimate depends on the true share. At the estimate of the day itself it would weigh
+    low estimates more than high ones, which biases the level by about 1 / n_reports. So it is taken at the
+    mean of all days, and then at the levels that follow from it.
+    """
+    reports, visitors = (
+        np.where(np.isnan(shares).all(axis=1), 1, each)[:, np.newaxis] for each in (n_reports, n_visitors)
+    )
+
+    def variances(levels: Floats) -> Floats:
+        levels = np.clip(np.nan_to_num(levels), 0, 1)
+        return pure_variance(levels, n_reports=reports, n_population=visitors, channel=channel)
+
+    weights = np.where(np.isnan(shares), 0, reports)
+    mean = (weights * np.nan_to_num(shares)).sum(axis=0) / np.maximum(weights.sum(axis=0), 1)
+    levels = np.full(shares.shape, np.nan)
+    series = _Series(shares, variances(np.broadcast_to(mean, shares.shape)))
+    levels[:, series.has_any] = series.smooth()[2]
+    return smooth_days(shares, variances(levels))
 
 
 class _Series:
