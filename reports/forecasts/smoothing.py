@@ -84,7 +84,7 @@ def smoothed_categories(reports: Sequence[WindowReport]) -> list[SmoothedCategor
     """Smooth the days of a stream; empty for another indicator, and where fewer than two days have figures.
 
     reports : of single days, in their order. Categories that are hidden on a day are left out: the other days
-        would reveal them. Days that are not reliable are used: their estimates are unbiased, and weigh little.
+        would reveal them. Days that are not reliable count: their estimates are unbiased, and weigh little.
     """
     if not _are_days_of_a_stream(reports):
         return []
