@@ -34,7 +34,7 @@ from ldp.estimation.numbers.threshold import mean_variance
 from ldp.estimation.numbers.wave import share_noise, wave_variance
 from ldp.privacy.accounting import Certificate, certify
 from ldp.privacy.joint import SIDES
-from ldp.privacy.plan_requests import IndicatorRequest, build_plan
+from ldp.privacy.plan_requests import IndicatorRequest, build_plan, suited
 from ldp.privacy.plans import Mechanism, PlanSpec
 from ldp.protocols.channels import WORD, Unit
 from ldp.protocols.numbers.threshold import Scale, ThresholdChannel
@@ -518,9 +518,11 @@ def _candidate(
     promised: Fraction,
     crowd: Crowd,
 ) -> Candidate:
-    if not mechanism.startswith("smp-"):
-        indicators = tuple(replace(each, by_code=False) for each in indicators)
-    asked: dict[str, Any] = {"unit": unit, "days": days, "indicators": indicators}
+    asked: dict[str, Any] = {
+        "unit": unit,
+        "days": days,
+        "indicators": suited(indicators, mechanism=mechanism),
+    }
     _, at_one = _certified(mechanism, Decimal(1), **asked)
     exact = promised / promise(at_one, unit=unit)
     epsilon = min(Decimal(10**6 * exact.numerator // exact.denominator).scaleb(-6), LARGEST_EPSILON)

@@ -1,7 +1,7 @@
 """From what an administrator typed to a plan: the one conversion of epsilon to an exact fraction."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -135,6 +135,24 @@ def build_plan(
         first=_first(epsilon_first, hash_cells, mechanism=mechanism),
         window_days=window_days,
         events=events,
+    )
+
+
+def suited(indicators: Sequence[IndicatorRequest], *, mechanism: Mechanism) -> tuple[IndicatorRequest, ...]:
+    """Return requests without settings that a mechanism does not know: for comparisons of mechanisms.
+
+    Of a stream the days on which a person answers follow from its window.
+    """
+    is_sampled = mechanism.startswith("smp-")
+    return tuple(
+        replace(
+            each,
+            epsilon=each.epsilon if is_sampled else None,
+            weight=each.weight if is_sampled else None,
+            max_values=None if mechanism == STREAM else each.max_values,
+            by_code=each.by_code and is_sampled,
+        )
+        for each in indicators
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from functools import cached_property, lru_cache
+from typing import Final
 
 from ldp import (
     Certificate,
@@ -27,6 +28,7 @@ from ldp.estimation.simulation import (
     Forecast,
     epsilon_for_plan,
     forecast,
+    has_union,
     most_categories,
     promise,
     rank_plans,
@@ -41,6 +43,7 @@ from ldp.privacy.attacker import (
 )
 from ldp.privacy.first_reports import HashCells
 from ldp.privacy.joint import SIDES, joint_size
+from ldp.privacy.plan_requests import suited
 from ldp.privacy.plans import HASHED, STREAM, Mechanism, ReportChannel
 from ldp.protocols.channels import Unit
 from ldp.protocols.numbers.threshold import ThresholdChannel
@@ -117,15 +120,12 @@ class Setting:
 
     @property
     def requests(self) -> tuple[IndicatorRequest, ...]:
-        """Return the requests of the library; without settings that the mechanism does not know."""
-        is_sampled = self.mechanism.startswith("smp-")
+        """Return the requests of the library, with settings that only some mechanisms know."""
         return tuple(
             replace(
                 each,
-                epsilon=each.epsilon if is_sampled else None,
-                weight=each.weight if is_sampled else None,
-                max_values=None if each.kind == "static" or self.mechanism == STREAM else each.max_values,
-                by_code=each.by_code and is_sampled and self.presence_epsilon is None,
+                max_values=None if each.kind == "static" else each.max_values,
+                by_code=each.by_code and self.presence_epsilon is None,
             )
             for each in self.questions
         )
@@ -138,7 +138,7 @@ class Setting:
             version=1,
             days=self.days,
             epsilon=epsilon,
-            indicators=self.requests,
+            indicators=suited(self.requests, mechanism=self.mechanism),
             presence_epsilon=self.presence_epsilon,
             presence_days=None if self.presence_epsilon is None else self.presence_days,
             epsilon_first=self.epsilon_first if self.mechanism == HASHED else None,
@@ -293,29 +293,34 @@ class Recommendation:
     gain: float = 0
 
 
-def recommended(setting: Setting) -> Recommendation:
-    """Mechanism for a study by the formulas: that of permanent questions where it is the more exact one.
+# All that ask one indicator per person; smp-adp takes the better one of GRR and OUE.
+RIVALS: Final[tuple[Mechanism, ...]] = ("smp-adp", "smp-question", "smp-loloha", "smp-stream")
 
-    It is compared with what else asks one indicator per person, under the epsilon that it certifies for all
-    of a person's values.
+
+def recommended(setting: Setting) -> Recommendation:
+    """Mechanism for a study by the formulas: for daily indicators the most exact one.
+
+    All that ask one indicator per person are compared, under one epsilon for all of a person's values. One
+    without date ranges is left out where another one has them.
     """
     if setting.presence_epsilon is not None:
         return Recommendation(mechanism="smp-grr")
+    if all(each.kind == "static" for each in setting.questions):
+        return Recommendation()
     try:
         plan = replace(setting, mechanism="smp-question").plan_at(setting.epsilon)
+        ranked = rank_plans(
+            setting.requests,
+            unit="profile",
+            days=setting.days,
+            promised=certify(plan).nominal_profile,
+            crowd=setting.crowd,
+            among=RIVALS,
+        )
     except LdpError:  # too many categories to tally
         return Recommendation()
-    if not plan.asks_questions:
-        return Recommendation()
-    promised = certify(plan).nominal_profile
-    first, *others = rank_plans(
-        setting.requests,
-        unit="profile",
-        days=setting.days,
-        promised=promised,
-        crowd=setting.crowd,
-        among=("smp-question", "smp-adp"),
-    )
+    unions = [sum(has_union(each.plan, index) for index in range(plan.d)) for each in ranked]
+    first, *others = (each for each, n in zip(ranked, unions, strict=True) if n == max(unions))
     if not others:
         return Recommendation(mechanism=first.mechanism)
     gain = 1 - first.mean_half_width / others[0].mean_half_width

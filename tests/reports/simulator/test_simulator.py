@@ -121,7 +121,7 @@ def test_hashed_values_show_less_in_a_report_and_are_limited_over_all_days() -> 
 
 
 def test_streams_promise_a_window_of_days_and_are_shown_beside_the_others() -> None:
-    setting = make(questions=(replace(DAILY, domain_size=8, max_values=2),), mechanism="smp-stream", days=14)
+    setting = make(questions=(replace(DAILY, domain_size=8),), mechanism="smp-stream", days=14)
     simulation = simulate(setting)
     (row,) = simulation.rows
     certificate = simulation.certificate
@@ -140,16 +140,38 @@ def test_streams_promise_a_window_of_days_and_are_shown_beside_the_others() -> N
     assert simulate(replace(setting, mechanism="smp-grr", window_days=14)).plan.window_days is None
 
 
+def test_limits_on_days_hold_for_all_mechanisms_of_a_ranking_but_streams() -> None:
+    """The window of a stream gives two answers in 14 days: as many as the limit gives ADP."""
+    setting = make(questions=(replace(DAILY, domain_size=8, max_values=2),), days=14)
+    of_stream, of_adp = (
+        {each.mechanism: each.mean_half_width for each in simulate(chosen).ranking}
+        for chosen in (replace(setting, mechanism="smp-stream"), replace(setting, mechanism="smp-adp"))
+    )
+    assert of_stream == of_adp
+    assert of_stream["smp-stream"] == of_stream["smp-adp"]
+
+
+def test_streams_are_recommended_where_no_mechanism_has_date_ranges() -> None:
+    stay = replace(DAILY, domain_size=12)
+    without = sim.recommended(make(questions=(replace(stay, max_values=3),)))
+    assert (without.mechanism, without.other) == ("smp-stream", "smp-question")
+    three = (question("a", 3), question("b", 6), stay)
+    found = sim.recommended(make(questions=three))
+    assert (found.mechanism, found.other) == ("smp-question", "smp-loloha")
+    ranking = simulate(make(questions=three, epsilon=Decimal(2))).ranking
+    assert ranking[0].mechanism == "smp-stream"  # by single days
+
+
 def test_a_study_has_one_recommended_mechanism_by_the_errors_of_its_rivals() -> None:
     assert sim.recommended(make(3, 3)) == sim.Recommendation()
     with_noise = make(3, presence_epsilon=Decimal(1))
     assert sim.recommended(with_noise) == sim.Recommendation(mechanism="smp-grr")
     for setting, best, other in (
-        (make(questions=(replace(DAILY, domain_size=8),), days=7), "smp-question", "smp-adp"),
+        (make(questions=(replace(DAILY, domain_size=8),), days=7), "smp-question", "smp-loloha"),
         (
             make(questions=(replace(DAILY, domain_size=12, max_values=3),), epsilon=Decimal(8)),
             "smp-adp",
-            "smp-question",
+            "smp-stream",
         ),
     ):
         found = sim.recommended(setting)
