@@ -2,10 +2,11 @@
 
 import json
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from hashlib import sha256
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,30 @@ def exp_bounds(x: Fraction) -> tuple[Fraction, Fraction]:
         terms.append((low * x_low // (one * i), -(-high * (x_low + 1) // (one * i))))
     # Each term is less than a tenth of the one before it in the end: the rest is less than the last one.
     return Fraction(sum(t for t, _ in terms), one), Fraction(sum(t for _, t in terms) + terms[-1][1] + 1, one)
+
+
+def largest_ratios(
+    laws: Mapping[Any, Mapping[Any, Fraction]], *, alike: Callable[..., Any]
+) -> dict[Any, Fraction]:
+    """Largest exact ratio of two people's laws of one outcome, by what `alike` says of both (None: no pair).
+
+    Floats choose the few outcomes that may have it: fractions of all of them take most of the time.
+    """
+    people, outcomes = list(laws), sorted(set().union(*laws.values()))
+    exact = [[law.get(y, Fraction(0)) for y in outcomes] for law in laws.values()]
+    nearly = np.array([[float(chance) for chance in chances] for chances in exact])
+    found: dict[Any, Fraction] = {}
+    for (i, one), (j, other) in permutations(enumerate(people), 2):
+        pair = alike(one, other)
+        if pair is None:
+            continue
+        with np.errstate(divide="ignore", invalid="ignore"):  # no one says some of them
+            ratios = nearly[i] / nearly[j]
+        known = found.get(pair, Fraction(0))
+        near = np.flatnonzero(ratios >= max(np.nanmax(ratios), float(known)) * (1 - 1e-9))
+        chances = {(exact[i][y], exact[j][y]) for y in near}
+        found[pair] = max([known, *(chance / least for chance, least in chances)])
+    return found
 
 
 def keyed_block(*, pseudonym, purpose, indicator, plan_version, value, counter) -> bytes:

@@ -9,6 +9,7 @@ from typing import Any
 from ldp import FakeDataChannel, FakedChannel, PriorFakeDataChannel, PriorFakedChannel
 from ldp.protocols.channels import WORD, GrrChannel
 from ldp.protocols.projective_space import DesignChannel, is_orthogonal
+from tests.ldp.exact import largest_ratios
 
 Report = FakedChannel | PriorFakedChannel
 Law = dict[tuple[Any, ...], Fraction]
@@ -91,13 +92,11 @@ def law(channel: FakeDataChannel | PriorFakeDataChannel, profile: tuple[int, ...
 def losses(channel: FakeDataChannel | PriorFakeDataChannel) -> dict[tuple[int, ...], Fraction]:
     laws = {p: law(channel, p) for p in product(*(range(r.domain_size) for r in channel.reports))}
     assert all(sum(found.values()) == 1 for found in laws.values())
-    worst: dict[tuple[int, ...], Fraction] = {}
-    for (one, law_one), (other, law_other) in product(laws.items(), repeat=2):
-        differing = tuple(i for i in range(len(one)) if one[i] != other[i])
-        if one != other:
-            largest = max(law_one[y] / law_other[y] for y in law_one if law_one[y] or law_other[y])
-            worst[differing] = max(worst.get(differing, Fraction(1)), largest)
-    return worst
+    return largest_ratios(laws, alike=differing)
+
+
+def differing(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(i for i, (x, y) in enumerate(zip(one, other, strict=True)) if x != y)
 
 
 def supports_alone(channel: FakeDataChannel | PriorFakeDataChannel, index: int, value: int) -> list[Fraction]:

@@ -41,11 +41,14 @@ def test_best_guess_is_right_as_often_as_by_enumeration(counts: list[int], epsil
 def of_two_days(channel, *, known: int, true: int) -> dict[tuple, Fraction]:
     """Exact law of the reports of two days: an answer stays with its value, a fake stays anyhow."""
     report, law = as_report(channel), {}
-    for first, second in product(outputs(report), repeat=2):
-        again = first == second if known == true else answer_probability(report, second, true)
-        made_up = fake_probability(report, first) * (first == second)
-        answered = answer_probability(report, first, known) * again
-        law[first, second] = report.share * answered + (1 - report.share) * made_up
+    of_known, of_true = (
+        {y: answer_probability(report, y, x) for y in outputs(report)} for x in (known, true)
+    )
+    for first, second in product(of_known, repeat=2):
+        again = first == second if known == true else of_true[second]
+        law[first, second] = report.share * of_known[first] * again
+        if first == second:
+            law[first, second] += (1 - report.share) * fake_probability(report, first)
     assert sum(law.values()) == 1
     return law
 

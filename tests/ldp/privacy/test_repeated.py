@@ -26,7 +26,7 @@ from ldp.protocols.projective_space import is_orthogonal, support_of
 from ldp.protocols.repeated.hashed import hash_channel
 from ldp.protocols.repeated.question import QuestionChannel, question_channel
 from ldp.protocols.two_round import TwoRoundGrr
-from tests.ldp.exact import digest, reference_below, reference_grr, refuses
+from tests.ldp.exact import digest, largest_ratios, reference_below, reference_grr, refuses
 from tests.ldp.privacy.test_plans import built
 
 KEY = bytes(range(16))
@@ -172,14 +172,16 @@ def test_certificate_is_the_loss_of_two_answers_on_any_number_of_days(k, days, e
     """The worst of all pairs of series whose true answers change on the same days, under any question."""
     plan = plan_of(k, days=days, epsilon=Decimal(epsilon))
     channel = plan.answer_channel(0)
+
+    def changes_alike(one: tuple[int, ...], other: tuple[int, ...]) -> bool | None:
+        return [a == b for a, b in pairwise(one)] == [a == b for a, b in pairwise(other)] or None
+
     ratios = []
     for row in groups(channel).tolist():
         series = {tuple(row[value] for value in values) for values in product(range(k), repeat=days)}
         laws = {each: laws_of_days(channel, each) for each in series}
         assert all(sum(each.values()) == 1 for each in laws.values())
-        for one, other in product(series, repeat=2):
-            if [a == b for a, b in pairwise(one)] == [a == b for a, b in pairwise(other)]:
-                ratios += [laws[one][sent] / laws[other][sent] for sent in laws[one]]
+        ratios += largest_ratios(laws, alike=changes_alike).values()
     certificate = ldp.certify(plan)
     assert certificate.epsilon_profile == ldp.epsilon_of(max(ratios))
     assert max(ratios) == channel.ratio**2
@@ -204,7 +206,6 @@ def test_certificate_is_the_loss_of_all_reports_on_hashed_values(k: int, days: i
     channel = plan.answer_channel(0)
     assert isinstance(channel, QuestionChannel)
     assert channel.groups == (3 if "hash_cells" in settings else 2)
-    of_all, of_one = [], []
     series = {
         tuple(row[value] for value in values)
         for row in {tuple(row) for row in groups(channel).tolist()}
@@ -212,14 +213,15 @@ def test_certificate_is_the_loss_of_all_reports_on_hashed_values(k: int, days: i
     }
     laws = {each: laws_of_days(channel, each) for each in series}
     assert all(sum(each.values()) == 1 for each in laws.values())
-    for one, other in product(series, repeat=2):
-        if [[a == b for b in one] for a in one] == [[a == b for b in other] for a in other]:
-            ratios = [laws[one][sent] / laws[other][sent] for sent in laws[one]]
-            of_all += ratios
-            of_one += ratios if len(set(one)) == 1 else []
+
+    def values_if_repeated_alike(one: tuple[int, ...], other: tuple[int, ...]) -> int | None:
+        alike = [[a == b for b in one] for a in one] == [[a == b for b in other] for a in other]
+        return len(set(one)) if alike else None
+
+    worst = largest_ratios(laws, alike=values_if_repeated_alike)
     certificate = ldp.certify(plan)
-    assert certificate.epsilon_profile == ldp.epsilon_of(max(of_all))
-    assert certificate.epsilon_attribute == ldp.epsilon_of(max(of_one))
+    assert certificate.epsilon_profile == ldp.epsilon_of(max(worst.values()))
+    assert certificate.epsilon_attribute == ldp.epsilon_of(worst[1])
     assert certificate.indicators[0].n_values == min(days, channel.groups)
     assert certificate.indicators[0].epsilon == channel.epsilon < certificate.epsilon_attribute
     assert certificate.nominal_profile == min(days, channel.groups) * Fraction(settings["epsilon"])

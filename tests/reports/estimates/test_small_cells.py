@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
+from functools import lru_cache
 from itertools import combinations, product
 from typing import Any
 
@@ -16,6 +18,7 @@ import ldp
 from ldp.privacy.plans import PRESENCE_TALLIES
 from reports.compare.queries import NotComparableError, compare_baseline, compare_windows
 from reports.compare.texts import error_words
+from reports.estimates import queries
 from reports.estimates.loading import load, tallies_of
 from reports.estimates.queries import Window, study_reports, windows_of
 from reports.exports.bundle import bundle_of
@@ -41,6 +44,15 @@ Counts = np.ndarray
 BETWEEN = {0b01001: 60, 0b00001: 100, 0b01000: 80, 0b11000: 50, 0b10001: 50} | {
     0b00101: 2, 0b01010: 2, 0b00110: 2, 0b10010: 1,
 }  # fmt: skip
+
+
+@contextmanager
+def read_once() -> Iterator[None]:
+    """Read the tallies of an indicator once for all questions: thousands of them take most of the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        kept = lru_cache(maxsize=None)(load)
+        patch.setattr(queries, "load", lambda indicators: kept(tuple(indicators)))
+        yield
 
 
 def published(people: Mapping[int, int], *asked: Any, **changes: Any) -> Study:
@@ -105,8 +117,9 @@ def pages_of(study: Study, *, reader: Client) -> Iterator[tuple[str, str]]:
 def all_that_is_said(study: Study, *, reader: Client) -> list[Any]:
     indicators = list(study.indicators.all())
     said: list[Any] = [*pages_of(study, reader=reader), to_json(study_reports(indicators, None))]
-    for indicator in indicators:
-        said += figures_of(indicator)
+    with read_once():
+        for indicator in indicators:
+            said += figures_of(indicator)
     said += population_files(synthesise(study)).items()
     return [repr(each) for each in said]
 
@@ -286,8 +299,9 @@ def test_nobody_can_solve_for_a_hidden_number_and_no_figure_is_about_few(people,
     study = published(people, factory.GENDER, days=days, tallies=PRESENCE_TALLIES)
     indicator = study.indicators.get()
     said = Equations(study, people)
-    for add in (add_windows, add_movements, add_comparisons):
-        add(said, indicator)
+    with read_once():
+        for add in (add_windows, add_movements, add_comparisons):
+            add(said, indicator)
     secret = add_scenarios(said, study)
     windows = [said.on(window.first_day, window.last_day) for window in windows_of(study)]
     hidden = [there for there in windows if 0 < said.numbers[there].sum() < LIMIT]
