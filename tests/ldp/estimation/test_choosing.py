@@ -45,7 +45,6 @@ def test_error_counts_the_sample_and_the_interval() -> None:
     ("mechanism", "unit", "sizes", "frequency", "last"),
     [
         ("rsfd-adp", "attribute", (5, 50, 500), 0.0, 2400),  # its answers lose a jump of the loss
-        ("rsfd-adp", "attribute", (3, 3, 8, 12, 37, 11), 0.0, 1600),
         ("smp-adp", "profile", (20, 20), 0.05, 1791),  # GRR takes over: better at 0, not at 0.05
         ("spl-adp", "attribute", (20,), 0.05, 1791),
     ],

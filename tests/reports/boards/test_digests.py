@@ -15,6 +15,7 @@ from reports.sharing import digests
 from reports.sharing.digests import send_due
 from reports.studies.grant_models import StudyGrant
 from reports.studies.policies import Role
+from tests.reports import report_factory as factory
 from tests.reports.page_texts import signed_in, spaced, words
 
 pytestmark = pytest.mark.django_db
@@ -24,6 +25,12 @@ ASKED = {"addresses": "mayor@example.org\nclerk@example.org", "every_days": "1"}
 @pytest.fixture(autouse=True)
 def _domains(settings):
     settings.MOBILITY_DIGEST_DOMAINS = ["example.org"]
+
+
+@pytest.fixture
+def rich(db) -> Study:
+    """One indicator: tests of files draw every tile."""
+    return factory.published(factory.GENDER)
 
 
 def page(board):

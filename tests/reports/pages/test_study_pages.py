@@ -432,14 +432,15 @@ def test_each_page_of_an_indicator_leads_to_the_others(reader, fair) -> None:
 
 @pytest.mark.parametrize("asked", [WINDOW, {"from": "2024-05-30", "to": "2024-05-30"}])
 def test_the_chosen_days_go_along_to_every_page_of_an_indicator_and_back_to_the_study(reader, fair, asked):
-    days = urlencode(asked)
+    days, seen = urlencode(asked), set()
     for name in ("indicator", "days", "compare", "movement", "scenario"):
         html = page(reader, name, "age", **asked)
         ways = html.split('class="breadcrumbs"')[1].split("</nav>")[0]
         tabs = html.split('<nav class="pages')[1].split("</nav>")[0]
-        links = [unescape(link) for link in re.findall(r'href="([^"]+)"', ways + tabs)]
-        assert all(days in link for link in links if link != reverse("reports:studies")), name
-        assert all(reader.get(link).status_code == 200 for link in links), name
+        links = {unescape(link) for link in re.findall(r'href="([^"]+)"', ways + tabs)}
+        assert all(days in link for link in links - {reverse("reports:studies")}), name
+        seen |= links
+    assert len(seen) > 5 and {reader.get(link).status_code for link in seen} == {200}
 
 
 def test_privacy_is_said_with_the_certified_numbers(reader, fair) -> None:
