@@ -116,7 +116,7 @@ def to_xlsx(record: Mapping[str, Any]) -> bytes:
         ),
         (
             gettext("Privacy unit"),
-            gettext("One event. The number of events is exact; those of a category are estimated."),
+            gettext("One event. The number of events is exact; the number in a category is estimated."),
         ),
     ]
     rows = _flat(record)

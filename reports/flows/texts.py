@@ -117,10 +117,7 @@ def list_words(flows: Flows) -> str:
             "table shows the %(most)d largest figures."
         )
     ) % {"n": formats.number(n), "all": of_all, "most": LARGEST}
-    rest = gettext(
-        "For all other pairs of places, the figure cannot be distinguished from zero. The "
-        "probability that even one pair is listed by mistake is at most 5%."
-    )
+    rest = gettext("The probability that even one of these pairs is listed by mistake is at most 5%.")
     return f"{shown} {rest}"
 
 

@@ -87,13 +87,12 @@ def list_words(found: Visited) -> str:
         ) % values
     if found.items.in_pairs:
         text = gettext(
-            "The figures for %(n)s of %(all)s pairs of zones can be distinguished from zero. The figures "
-            "for all other pairs cannot. The probability that even one pair is listed by mistake is at "
-            "most 5%%."
+            "The figures for %(n)s of %(all)s pairs of zones can be distinguished from zero. The "
+            "probability that even one of these pairs is listed by mistake is at most 5%%."
         )
     else:
         text = gettext(
-            "The figures for %(n)s of %(all)s zones can be distinguished from zero. The figures for all "
-            "other zones cannot. The probability that even one zone is listed by mistake is at most 5%%."
+            "The figures for %(n)s of %(all)s zones can be distinguished from zero. The probability that "
+            "even one of these zones is listed by mistake is at most 5%%."
         )
     return text % values

@@ -85,10 +85,10 @@ def _errors(setting: Setting, index: int, *, report: Literal["wave"] | None) -> 
 def choice_words(choice: ReportChoice) -> str:
     """Compare both kinds of reports in words, and recommend one."""
     text = gettext(
-        "%(name)s is reported once per person. Suppose that values are spread evenly over the thresholds. "
-        "With the square wave, the mean for one day is then accurate to ±%(wave_mean)s, and a share at or "
-        "above a threshold is accurate to %(wave_share)s points. With threshold reports, the mean is "
-        "accurate to ±%(threshold_mean)s, and the share to %(threshold_share)s points."
+        "%(name)s is reported once per person. Suppose that values are spread evenly over the "
+        "thresholds. With the square wave, the mean for one day is then accurate to ±%(wave_mean)s, "
+        "and a share at or above a threshold to %(wave_share)s points. With threshold reports, the "
+        "mean is accurate to ±%(threshold_mean)s, and the share to %(threshold_share)s points."
     ) % {
         "name": choice.name,
         "wave_mean": figure_text(choice.wave.mean, choice.scale),
