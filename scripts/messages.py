@@ -43,10 +43,12 @@ _NAMED = re.compile(r"%\((\w+)\)[sd]")
 _PLAIN = re.compile(r"(?<!%)%[sd](?!\w)")
 _BRACED = re.compile(r"\{(\w+)\}")
 _TAG = re.compile(r"</?([a-z]+)")
-# French sets spaces that do not break before a sign and inside quotation marks, narrow ones before most.
+# French sets spaces that do not break before a sign and inside quotation marks, narrow ones before most;
+# its apostrophe is curved.
 _SPACES = (
     (re.compile(r"(?<=\S) (?=[:»](?:\W|$))|(?<=[«±]) "), "\u00a0"),
     (re.compile(r"(?<=\S) (?=[;?!](?:\W|$))|(?<=[\ds]) (?=%(?![\w(]))"), "\u202f"),
+    (re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_]|%\()"), "\u2019"),
 )
 
 Key = tuple[str, str | None]

@@ -185,9 +185,12 @@ def test_strings_in_parentheses_are_found_too(template) -> None:
     assert missing == []
 
 
-def test_french_has_spaces_that_do_not_break(template) -> None:
-    typed = "Fichier : « %(name)s » à 95 %% ; 5 % (%(n)s %(unit)s)"
-    spaced = "Fichier\u00a0: «\u00a0%(name)s\u00a0» à 95\u202f%%\u202f; 5\u202f% (%(n)s %(unit)s)"
+def test_french_has_its_spaces_and_apostrophes(template) -> None:
+    typed = "L'%(kind)s d'ici : « %(name)s » à 95 %% ; 5 % (%(n)s %(unit)s)"
+    spaced = (
+        "L\u2019%(kind)s d\u2019ici\u00a0: «\u00a0%(name)s\u00a0» "
+        "à 95\u202f%%\u202f; 5\u202f% (%(n)s %(unit)s)"
+    )
     assert messages._spaced((typed, typed)) == (spaced, spaced)
     assert messages.po_bytes(messages.updated("fr", template)) == messages.po_path("fr").read_bytes()
 
