@@ -554,6 +554,10 @@ class PlanSpec:
         """Return whether an indicator is a stream."""
         return any(self.is_stream(index) for index in range(self.d))
 
+    def has_new_noise(self, index: int) -> bool:
+        """Return whether answers to an indicator have new noise every day: streams, moves and visits."""
+        return self.indicators[index].moves is not None or self.is_stream(index)
+
     @property
     def has_codes(self) -> bool:
         """Return whether every answer is one code, also where values last."""

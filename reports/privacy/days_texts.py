@@ -56,7 +56,7 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
             "a person visits a zone again."
         )
         sentences.append(text % {"indicators": ", ".join(visits)})
-    if streams or moves or visits:
+    if any(map(spec.has_new_noise, range(spec.d))):
         sentences.append(undone_day_words())
     if spec.has_fakes:
         sentences.append(

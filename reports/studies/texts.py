@@ -39,8 +39,10 @@ def plan_words(spec: PlanSpec, indexes: Iterable[int] = ()) -> str:
     if spec.events:
         return _event_plan_words(spec)
     ways = (_how, _how_repeated, _how_joint, _how_number, _how_wave, _how_number_part, _how_hours, _how_moves)
-    how = dict.fromkeys(way(spec, index) for way, index in product(ways, indexes or range(spec.d)))
-    return " ".join(filter(None, (_who_answers(spec), *how, _what_fakes_hide(spec))))
+    places = list(indexes) or list(range(spec.d))
+    how = dict.fromkeys(way(spec, index) for way, index in product(ways, places))
+    undone = undone_day_words() if any(map(spec.has_new_noise, places)) else ""
+    return " ".join(filter(None, (_who_answers(spec), *how, undone, _what_fakes_hide(spec))))
 
 
 def _event_plan_words(spec: PlanSpec) -> str:
@@ -276,15 +278,11 @@ def undone_day_words() -> str:
     return gettext(
         "Exception: if the uploads for a day are undone and the day is uploaded again, an unchanged value "
         "gives the same answer. The two versions of the day therefore show whether a person's value has "
-        "changed between them."
+        "changed between them. The guarantee does not cover this."
     )
 
 
 def _how_stream(spec: PlanSpec) -> str:
-    return f"{_stream_words(spec)} {undone_day_words()}"
-
-
-def _stream_words(spec: PlanSpec) -> str:
     if spec.window_days == 1:
         return gettext(
             "For a daily indicator, each person answers on every day of presence. Each answer is "

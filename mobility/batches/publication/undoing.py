@@ -74,8 +74,7 @@ def rise_of(study: VaultStudy) -> Rise:
     """Compare what a person loses with the published days undone so far, and with one more."""
     plan = PlanSpec.from_json(study.plan)
     before, after = (losses_of(plan, voided_days=study.voided_days + n) for n in (0, 1))
-    has_new_noise = any(each.moves or plan.is_stream(index) for index, each in enumerate(plan.indicators))
-    return Rise(before=before, after=after, has_new_noise=has_new_noise)
+    return Rise(before=before, after=after, has_new_noise=any(map(plan.has_new_noise, range(plan.d))))
 
 
 def needs_second_person(study: VaultStudy) -> bool:

@@ -42,7 +42,7 @@ from reports.privacy.statement.sums import sums_facts
 from reports.studies.models import Area, Indicator, Study
 from reports.studies.plan_models import Plan
 from reports.studies.queries import current_plan, has_unions
-from reports.studies.texts import wave_words
+from reports.studies.texts import undone_day_words, wave_words
 
 SCHEMA_VERSION = 1
 # Names of protocols in the papers.
@@ -130,6 +130,11 @@ class Protection:
     def wave_words(self) -> str:
         """Explain a square-wave report; empty where there are others."""
         return wave_words(self.channel) if isinstance(self.channel, WaveChannel) else ""
+
+    @property
+    def undone_words(self) -> str:
+        """Explain the change that undone days show in spite of new noise; empty without undone days."""
+        return undone_day_words() if self.voided_days else ""
 
     @property
     def other_of_100(self) -> int:
@@ -429,12 +434,8 @@ def _definition(spec: PlanSpec, *, voided_days: int) -> str:
                 "If their values differ only within %(window)d consecutive days, the epsilon for these days "
                 "applies (w-event privacy)."
             ) % {"window": spec.window_days}
-        if voided_days:
-            text += " " + gettext(
-                "Exception: published days of this study were undone. If such a day is processed again, an "
-                "unchanged value gives the same answer for certain, but a changed value has new noise. "
-                "The guarantee does not cover whether a value differs between two versions of the same day."
-            )
+    if voided_days and any(map(spec.has_new_noise, range(spec.d))):
+        text += " " + undone_day_words()
     return text
 
 

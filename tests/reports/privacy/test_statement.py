@@ -222,33 +222,27 @@ def test_statement_says_what_reports_on_hashed_values_tell(reader) -> None:
     assert "Two daily reports do not show for certain" in text and "No epsilon limits" not in text
 
 
-def test_a_stream_names_the_change_that_undone_days_show(reader) -> None:
+def test_pages_and_statement_name_the_change_that_undone_days_show_in_one_wording(reader) -> None:
     plan = replace(factory.definition(mechanism="smp-stream").plan, window_days=3)
-    study = factory.published(factory.STAY, plan=plan, n=300, days=4)
+    factory.published(factory.STAY, plan=plan, n=300, days=4)
     factory.published(factory.STAY, n=300, slug="kept")
-    said, shown = (
-        "does not cover whether a value differs between two versions",
-        "between two versions of that day",
-    )
-    french = "ne couvre pas la question de savoir si une valeur diffère entre deux versions"
+    trips = factory.moves("trips", *map_factory.ZONES)
+    factory.published(map_factory.HOME, trips, n=300, area=map_factory.area(), slug="moves")
+    said = "whether a person's value has changed between them. The guarantee does not cover this."
 
-    def french_page() -> str:
-        found = reader.get("/studies/fair-2024/statement/", HTTP_ACCEPT_LANGUAGE="fr")
-        return unescape(found.content.decode())
-
-    def places() -> list[bool]:
+    def places(slug: str, indicator: str) -> list[int]:
         texts = (
-            (statement(study)["guarantee"]["definition"], said),
-            (page(reader, "statement"), said),
-            (french_page(), french),
-            (page(reader, "days", "stay"), shown),
+            statement(slug)["guarantee"]["definition"],
+            unescape(reader.get(f"/studies/{slug}/{indicator}/days/").content.decode()),
         )
-        return [words in text for text, words in texts]
+        return [text.count(said) for text in texts]
 
-    assert places() == [False] * 4
+    studies = (("fair-2024", "stay"), ("moves", "trips"), ("kept", "stay"))
+    assert [places(*each) for each in studies] == [[0, 0]] * 3
     Plan.objects.update(voided_days=1)
-    assert places() == [True] * 4
-    assert "two versions" not in statement("kept")["guarantee"]["definition"]
+    assert [places(*each) for each in studies] == [[1, 1], [1, 1], [0, 0]]
+    french = reader.get("/studies/moves/trips/days/", HTTP_ACCEPT_LANGUAGE="fr").content.decode()
+    assert "a changé entre elles. La garantie ne couvre pas cela." in unescape(french)
 
 
 @pytest.mark.parametrize(("mechanism", "is_said"), [("smp-grr", 0), ("smp-question", 1), ("smp-loloha", 1)])
