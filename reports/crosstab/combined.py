@@ -1,7 +1,5 @@
 """Tables from all answers on their parts, also those of other joint indicators and of single ones."""
 
-from itertools import pairwise
-
 import numpy as np
 
 from ldp import PlanSpec, project_simplex
@@ -98,7 +96,6 @@ def _sources(
                 sizes.append(part.size)
         axes = tuple(slugs.index(part.slug) for part in joint.parts)
         reports = reports_of(*loaded[joint.indicator.slug])
-        # Its values are in the order of its parts.
-        if reports is not None and all(one < other for one, other in pairwise(axes)):
+        if reports is not None:
             found.append(Source(axes=axes, source=Combinations(reports=reports)))
     return found, sizes

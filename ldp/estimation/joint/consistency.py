@@ -88,7 +88,7 @@ class Single:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class View:
-    """A source and the attributes that it is about, as places in the list of sizes, ascending."""
+    """A source and the attributes that it is about, as places in the list of sizes, in any order."""
 
     axes: Axes
     source: Source
@@ -108,11 +108,8 @@ def combined_table(
     """
     rows, columns = axes
     shape = sizes[rows], sizes[columns]
-    turned = tuple(sorted(axes))
     cells = np.eye(prod(shape)).reshape(-1, *shape)
-    if turned != axes:
-        cells = cells.swapaxes(1, 2)
-    found = _combined(views, turned, sizes, cells, n_population=n_population, level=level)
+    found = _combined(views, axes, sizes, cells, n_population=n_population, level=level)
     cells_found = Shares(**{name: getattr(found, name).reshape(shape) for name in Shares.__slots__})
     margins = [
         _combined(views, (axis,), sizes, np.eye(sizes[axis]), n_population=n_population, level=level)
@@ -166,10 +163,13 @@ def view_weights(views: Sequence[View], *, axes: Axes, sizes: Sequence[int], wei
         if not any(precisions):
             continue
         residual = _centred(weights, axes=axes, subset=subset)
+        residual = residual.reshape(-1, *(sizes[axis] for axis in subset))
         for place, (view, precision) in enumerate(zip(views, precisions, strict=True)):
             if precision:
+                order = [subset.index(axis) + 1 for axis in view.axes if axis in subset]
                 shape = [sizes[axis] if axis in subset else 1 for axis in view.axes]
-                found[place] += precision / sum(precisions) * residual.reshape(-1, *shape)
+                turned = residual.transpose(0, *order).reshape(-1, *shape)
+                found[place] += precision / sum(precisions) * turned
     return [each.reshape(len(weights), -1) for each in found]
 
 

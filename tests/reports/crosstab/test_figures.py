@@ -10,6 +10,7 @@ from django.http import QueryDict
 import ldp
 from ldp import project_simplex
 from ldp.estimation.joint.association import independence_test, margin_of
+from ldp.estimation.joint.crosstab import Shares
 from ldp.estimation.joint.linear import linear_query, linear_variance
 from ldp.privacy.joint import joint_codes
 from reports.base.status import Status
@@ -242,6 +243,29 @@ def test_other_joint_indicators_tell_about_it_too() -> None:
     with_pair = combined(measured, view).cells.std_error
     raw = np.array([[each.std_error for each in row] for row in table_of(measured, view).cells])
     assert (with_pair < 0.6 * raw).all()
+
+
+def test_the_order_of_the_parts_of_another_joint_indicator_does_not_matter() -> None:
+    """The same totals of (age, work) and of (work, age) give the same estimates and errors."""
+    work = factory.indicator("work", "yes", "no")
+    asked = AGE, TOWN, work, factory.joint("age_town", AGE, TOWN)
+    one, turned = (
+        factory.create(*asked, factory.joint("other", *parts), epsilon="4", slug=slug)
+        for slug, parts in (("one", (AGE, work)), ("turned", (work, AGE)))
+    )
+    people = factory.crowd(one)
+    values = [people.static[each.slug] for each in asked[:3]]
+    both = {"age_town": joint_codes(values[:2], sizes=[3, 6]), "other": joint_codes(values[::2], sizes=[3, 2])}
+    delta = factory.publish(one, replace(people, static=people.static | both))
+    *counts, other = delta.counts
+    days = other.shape[1:]
+    other = other.reshape(4, 3, *days).swapaxes(0, 1).reshape(12, *days)  # a code is a value: it is GRR
+    factory.apply(turned, turned.plans.get(), replace(delta, counts=(*counts, other)))
+    expected, found = (combined(*measured_view(study, "rows=age")) for study in (one, turned))
+    for name in ("cells", "rows", "columns"):
+        for number in Shares.__slots__:
+            wanted, given = (getattr(getattr(table, name), number) for table in (expected, found))
+            assert given == pytest.approx(wanted)
 
 
 def test_those_who_answer_on_other_days_are_not_without_a_value() -> None:
