@@ -155,39 +155,11 @@ def model_table(view: ModelView) -> ModelTable:
     for each in measured:
         if each.reports is None:
             return ModelTable(view=view, report=report, pairs=reports, cells=None)
-        axes = [slugs.index(part.slug) for part in each.joint.parts]
-        pairs.append((axes, each.reports))
-    # In the order in which all reports have their parts: codes count in it.
-    order = _common_order([axes for axes, _ in pairs])
-    if order is None:
-        raise NoCrosstabError(
-            gettext(
-                "No model is available, because the joint indicators do not put their indicators in one "
-                "consistent order."
-            )
-        )
-    place = {axis: order.index(axis) for axis in range(MAX_PARTS)}
-    sizes = [view.triple.parts[axis].size for axis in order]
-    found = three_way(
-        [Pair(axes=(place[a], place[b]), reports=reports) for (a, b), reports in pairs],
-        sizes=sizes,
-        stream=KeyedStream(_seed(view)),
-    )
-    turn = [place[axis] for axis in range(MAX_PARTS)]
-    turned = Shares(**{name: getattr(found, name).transpose(turn) for name in Shares.__slots__})
-    return ModelTable(view=view, report=report, pairs=reports, cells=_figures(turned, report))
-
-
-def _common_order(pairs: Sequence[Sequence[int]]) -> list[int] | None:
-    """Order of the three in which each pair rises; None if there is none."""
-    left, order = {0, 1, 2}, []
-    while left:
-        first = [each for each in sorted(left) if not any(b == each and a in left for a, b in pairs)]
-        if not first:
-            return None
-        order.append(first[0])
-        left.remove(first[0])
-    return order
+        one, other = (slugs.index(part.slug) for part in each.joint.parts)
+        pairs.append(Pair(axes=(one, other), reports=each.reports))
+    sizes = [part.size for part in view.triple.parts]
+    found = three_way(pairs, sizes=sizes, stream=KeyedStream(_seed(view)))
+    return ModelTable(view=view, report=report, pairs=reports, cells=_figures(found, report))
 
 
 def _seed(view: ModelView) -> bytes:

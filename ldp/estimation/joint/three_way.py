@@ -37,7 +37,7 @@ _CLOSE: Final = 1e-7
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pair:
-    """Reports on two of the three attributes, with their places in rising order."""
+    """Reports on two of the three attributes, with the places of both in the order of the reports."""
 
     axes: tuple[int, int]
     reports: Reports
@@ -63,7 +63,7 @@ def three_way(
     LdpError : a parameter does not fit
     """
     held = {axis for pair in pairs for axis in pair.axes}
-    if len({pair.axes for pair in pairs}) != len(pairs) or held != {0, 1, 2} or len(sizes) != 3:
+    if len({frozenset(pair.axes) for pair in pairs}) != len(pairs) or held != {0, 1, 2} or len(sizes) != 3:
         raise LdpError(f"pairs must differ and hold three attributes, got {[pair.axes for pair in pairs]}")
     if prod(sizes) > MAX_CELLS:
         raise LdpError(f"combinations must be at most {MAX_CELLS}, got {prod(sizes)}")
@@ -99,6 +99,7 @@ def _fit(pairs: Sequence[Pair], frequencies: Sequence[Floats], sizes: Sequence[i
         _raked(table, [_margin(axis, pairs, tables) for axis in pair.axes])
         for pair, table in zip(pairs, tables, strict=True)
     ]
+    tables = [_turned(table, pair) for pair, table in zip(pairs, tables, strict=True)]
     whole = np.full(tuple(sizes), 1 / prod(sizes))
     for _ in range(_ROUNDS):
         farthest = 0.0
@@ -110,6 +111,11 @@ def _fit(pairs: Sequence[Pair], frequencies: Sequence[Floats], sizes: Sequence[i
         if farthest < _CLOSE:
             break
     return np.asarray(whole / whole.sum(), np.float64)
+
+
+def _turned(table: Floats, pair: Pair) -> Floats:
+    """Turn the table of a pair from the order of its reports to rising places, or back."""
+    return table if pair.axes[0] < pair.axes[1] else table.T
 
 
 def _margin(axis: int, pairs: Sequence[Pair], tables: Sequence[Floats]) -> Floats:
@@ -146,7 +152,7 @@ def _redrawn(pair: Pair, fitted: Floats, stream: KeyedStream) -> Floats:
     channel, n = pair.reports.channel, pair.reports.n_reports
     if not isinstance(channel, CodeChannel):
         raise LdpError(f"reports must be codes, got {type(channel).__name__}")
-    chances = code_chances(fitted.sum(axis=left).ravel(), channel=channel)
+    chances = code_chances(_turned(fitted.sum(axis=left), pair).ravel(), channel=channel)
     noise = np.sqrt(chances / n) * _normal(stream, chances.size)
     shares = chances + noise - noise.sum() * chances
     p, q = float(channel.p), float(channel.q)

@@ -383,7 +383,9 @@ class Known:
 
 
 @pytest.mark.parametrize("axes", [(0,), (1,), (0, 1), (0, 2), (2, 1), ALL, (2, 0, 1)])
-@pytest.mark.parametrize("of_pairs", [((0, 1), (1, 2), ALL), ((1, 0), (2, 1), (1, 2, 0))], ids=["up", "mixed"])
+@pytest.mark.parametrize(
+    "of_pairs", [((0, 1), (1, 2), ALL), ((1, 0), (2, 1), (1, 2, 0))], ids=["up", "mixed"]
+)
 def test_tables_are_those_of_generalised_least_squares(axes, of_pairs) -> None:
     """On 2 x 3 x 4, with views of one, two and three attributes, in any order."""
     sizes, rng = (2, 3, 4), np.random.default_rng(8)

@@ -1,5 +1,6 @@
 """Three attributes from their pairs: the table of maximum entropy, and intervals of its noise."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 import ldp
 from ldp.errors import LdpError
-from ldp.estimation.joint.crosstab import Reports
+from ldp.estimation.joint.crosstab import Reports, Shares
 from ldp.estimation.joint.three_way import Pair, three_way
 from ldp.protocols.channels import grr_channel
 from ldp.protocols.projective import code_channel
@@ -65,6 +66,13 @@ def stream(n=0):
     return ldp.KeyedStream(n.to_bytes(16, "big"))
 
 
+class Steady:
+    """Stream whose redraws are off by the same for each code, in any order of the codes."""
+
+    def words(self, n):
+        return np.full(n, 2**62, np.uint64)
+
+
 def test_three_pairs_give_the_table_back_if_nothing_goes_beyond_them() -> None:
     found = three_way([exact(axes, TRUTH) for axes in AXES], sizes=SIZES, stream=stream(), redraws=2)
     assert found.value == pytest.approx(TRUTH, abs=1e-5)
@@ -72,6 +80,23 @@ def test_three_pairs_give_the_table_back_if_nothing_goes_beyond_them() -> None:
     for axes in AXES:
         (left,) = {0, 1, 2} - set(axes)
         assert found.value.sum(axis=left) == pytest.approx(TRUTH.sum(axis=left), abs=1e-6)
+
+
+def test_reports_may_have_their_attributes_in_any_order() -> None:
+    """Pairs in a circle, as (0, 1), (1, 2), (2, 0), have no common order."""
+    pairs = [pair_of(axes) for axes in AXES]
+    given = np.arange(6).reshape(3, 2).T.ravel()  # codes of (0, 2) in the order of those of (2, 0)
+    known = pairs[2].reports
+    assert isinstance(known.channel, ldp.GrrChannel)
+    turned = Reports(
+        estimates=replace(known.estimates, frequency=known.estimates.frequency[given]),
+        channel=known.channel,
+        **known.sizes,
+    )
+    circle = [*pairs[:2], Pair(axes=(2, 0), reports=turned)]
+    expected, found = (three_way(each, sizes=SIZES, stream=Steady(), redraws=3) for each in (pairs, circle))
+    for name in Shares.__slots__:
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-6)
 
 
 def test_two_pairs_give_independence_given_the_shared_one() -> None:

@@ -255,7 +255,10 @@ def test_the_order_of_the_parts_of_another_joint_indicator_does_not_matter() -> 
     )
     people = factory.crowd(one)
     values = [people.static[each.slug] for each in asked[:3]]
-    both = {"age_town": joint_codes(values[:2], sizes=[3, 6]), "other": joint_codes(values[::2], sizes=[3, 2])}
+    both = {
+        "age_town": joint_codes(values[:2], sizes=[3, 6]),
+        "other": joint_codes(values[::2], sizes=[3, 2]),
+    }
     delta = factory.publish(one, replace(people, static=people.static | both))
     *counts, other = delta.counts
     days = other.shape[1:]

@@ -10,7 +10,7 @@ import pytest
 
 from ldp.privacy.joint import joint_codes
 from reports.base.status import Status
-from reports.crosstab.model import model_table, model_view, triples
+from reports.crosstab.model import has_models, model_table, model_view, triples
 from reports.estimates.queries import visitor_unions
 from reports.studies.texts import status_reason
 from tests.reports import report_factory as factory
@@ -61,6 +61,30 @@ def test_any_order_of_the_three_is_the_same_table(study) -> None:
     shares = np.array([[[cell.share for cell in cells] for cells in row] for row in one.cells])
     others = np.array([[[cell.share for cell in cells] for cells in row] for row in turned.cells])
     assert others == pytest.approx(shares.transpose(2, 0, 1), abs=1e-12)
+
+
+def test_pairs_in_a_circle_have_a_model_too() -> None:
+    """Three joint indicators may start with a different one of three each; no order is common to all."""
+    parts = {"ga": (GENDER, AGE), "aw": (AGE, WORK), "wg": (WORK, GENDER)}
+    found = factory.create(
+        GENDER, AGE, WORK, *(factory.joint(slug, *pair) for slug, pair in parts.items()), epsilon="5"
+    )
+    people = factory.crowd(found, n=12_000)
+    values = people.static
+    values["work"] = values["gender"] % 2  # nothing of it depends on the age
+    values |= {
+        slug: joint_codes([values[part.slug] for part in pair], sizes=[len(part.categories) for part in pair])
+        for slug, pair in parts.items()
+    }
+    factory.publish(found, people)
+    assert has_models(found)
+    there = people.present(1, 4)
+    for names in (("gender", "age", "work"), ("work", "gender", "age")):
+        cells = table(found, **dict(zip(("rows", "columns", "third"), names, strict=True))).cells
+        shown = np.array([[[cell.share for cell in line] for line in row] for row in cells])
+        truth = np.zeros(shown.shape)
+        np.add.at(truth, tuple(values[name][there] for name in names), 1 / there.sum())
+        assert np.abs(shown - truth).max() < 0.03
 
 
 def test_page_file_and_api_say_that_it_is_a_model(reader, client, token, study) -> None:
