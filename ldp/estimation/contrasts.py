@@ -30,7 +30,6 @@ Intervals put together the score intervals of the terms: MOVER, Zou and Donner, 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from itertools import combinations
 from typing import NamedTuple
 
@@ -39,7 +38,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldp.errors import LdpError
 from ldp.estimation.estimators import Estimates, pure_frequencies, pure_variance
-from ldp.estimation.joint.linear import linear_covariances
+from ldp.estimation.joint.linear import PairChannel, both_supported, linear_covariances
 from ldp.estimation.movement import day_pair_bounds
 from ldp.estimation.overlaps import overlap_of, tells_of_few
 from ldp.estimation.windows import (
@@ -50,10 +49,8 @@ from ldp.estimation.windows import (
     least_noise,
     part_of,
 )
-from ldp.protocols.channels import GrrChannel, PureChannel
-from ldp.protocols.faked_reports import FakedChannel
+from ldp.protocols.channels import PureChannel
 from ldp.protocols.projective_space import DesignChannel
-from ldp.protocols.unary import UnaryChannel
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -158,7 +155,9 @@ def value_covariance(f_x: ArrayLike, f_y: ArrayLike, *, sample: Sample) -> Float
     """
     channel, n, population = sample.channel, sample.n_reports, sample.n_population
     p, q = channel.p, channel.q
-    one_of_them, neither = _both_supported(channel)
+    if not isinstance(channel, PairChannel):
+        raise LdpError(f"how two values go together must not depend on a third, as it may with {channel}")
+    one_of_them, neither = both_supported(channel)
     slope = (p - q) ** 2
     here, elsewhere = float((one_of_them - p * q) / slope), float((neither - q * q) / slope)
     f_x, f_y = np.asarray(f_x, np.float64), np.asarray(f_y, np.float64)
@@ -364,21 +363,6 @@ def _touching_covariance(
         + sampled / (one.n_population * other.n_population),
         np.float64,
     )
-
-
-def _both_supported(channel: PureChannel) -> tuple[Fraction, Fraction]:
-    """Probability that a report supports two given values: if one of them is true, and if neither is."""
-    if isinstance(channel, GrrChannel):
-        return Fraction(0), Fraction(0)
-    p, q = channel.p, channel.q
-    if isinstance(channel, UnaryChannel):
-        return p * q, q * q
-    if isinstance(channel, FakedChannel):
-        share, k, answer = channel.share, channel.domain_size, channel.answer
-        one_of_them, neither = _both_supported(answer)
-        fake = (2 * one_of_them + (k - 2) * neither) / k if channel.fake == "any value" else neither
-        return share * one_of_them + (1 - share) * fake, share * neither + (1 - share) * fake
-    raise LdpError(f"channel must be GRR, unary or faked to compare two of its values, got {channel}")
 
 
 def _as_correlation(covariance: Floats, one: Floats, other: Floats) -> Floats:

@@ -23,7 +23,6 @@ from ldp.estimation.contrasts import (
     value_difference,
 )
 from ldp.estimation.joint.association import MAX_TESTED_CELLS, Association
-from ldp.estimation.joint.linear import LinearChannel
 from ldp.estimation.joint.table_change import common_shares, table_change
 from ldp.estimation.multiple import excludes_zero, holm
 from ldp.estimation.windows import (
@@ -90,7 +89,6 @@ class NoTest(StrEnum):
     SMALL = "small"
     FEW = "few"
     MANY = "many"
-    MECHANISM = "mechanism"
 
 
 class NotComparableError(ValueError):
@@ -227,8 +225,6 @@ def windows_test(
 
 def _overall(tallies: IndicatorTallies, reports: tuple[WindowReport, WindowReport]) -> Association | NoTest:
     """Test all categories together; not where it is unknown which reports both windows share."""
-    if not isinstance(tallies.channel, LinearChannel):
-        return NoTest.MECHANISM
     if has_small(reports):
         return NoTest.SMALL
     if tallies.channel.domain_size > MAX_TESTED_CELLS:
@@ -241,7 +237,7 @@ def _overall(tallies: IndicatorTallies, reports: tuple[WindowReport, WindowRepor
         return NoTest.FEW if early.touches(late) else NoTest.SHARED_PEOPLE
     try:
         common = common_shares(tallies, (early, late))
-        return table_change(pieces, channel=tallies.channel, common=common)
+        return table_change(pieces, channel=tallies.channel, common=common)  # type: ignore[arg-type]
     except FewReportsError:
         return NoTest.FEW
 

@@ -258,10 +258,6 @@ def _no_test(reason: NoTest) -> str:
             "other or longer date ranges."
         ),
         NoTest.MANY: gettext("The indicator has too many categories."),
-        NoTest.MECHANISM: gettext(
-            "In this study, some reports are generated at random to protect people. Their effect on "
-            "several categories together is not calculated."
-        ),
     }[reason]
 
 

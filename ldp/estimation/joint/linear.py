@@ -1,20 +1,27 @@
 """Linear questions about one indicator: any weights over its values, with the exact variance.
 
-"Share of some values", "mean of a score", "share above a limit" are sums of w_v f_v. With one code a report
-(GRR, projective response, permanent questions) each code y stands for g(y), whose mean given the true value x
-is w_x; the mean of g over the reports is the estimate. Its variance given x is E[g**2 | x] - w_x**2. With a
-bit per value the same follows from how often two values are supported together.
+"Share of some values", "mean of a score", "share above a limit" are sums of w_v f_v. Their variance follows
+from how often a report supports two values.
 
-Reports of a plan with fake data are left out: what another indicator was answered decides which of them are
-fakes, so their sums have no such variance.
+With GRR, unary encoding, subset selection, local hashing and RS+FD this depends only on whether one of the
+two is true (probability j1) or neither (j0). The noise of one report at true frequencies f then has, for two
+values u and v, the covariance [(f_u + f_v) (j1 - p q) + (1 - f_u - f_v) (j0 - q^2)] / (p - q)^2. Fakes of
+RS+FD are drawn without regard to the values, so they only mix their own j1 and j0 in.
+
+With projective response and permanent questions it depends on which third value is true. There each code y
+stands for g(y), whose mean given the true value x is w_x; its variance given x is E[g**2 | x] - w_x**2.
+
+Other channels are refused: with Hadamard response it depends on the third value too, and projective response
+has that case. With RS+RFD fakes favour some values, so each pair of values has probabilities of its own.
 """
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from math import sqrt
 from operator import attrgetter
 from statistics import NormalDist
-from typing import Final
+from typing import Final, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +29,9 @@ from numpy.typing import NDArray
 from ldp.errors import LdpError
 from ldp.estimation.estimators import Estimates, pure_frequencies, score_interval
 from ldp.protocols.channels import GrrChannel
+from ldp.protocols.faked_reports import FakedChannel, PriorFakedChannel
+from ldp.protocols.hadamard import HadamardChannel
+from ldp.protocols.hashing import HashChannel
 from ldp.protocols.projective_space import (
     DesignChannel,
     common_sums,
@@ -29,12 +39,18 @@ from ldp.protocols.projective_space import (
     sums_of_values,
     value_counts,
 )
+from ldp.protocols.subset import SubsetChannel
 from ldp.protocols.unary import UnaryChannel
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 CodeChannel = GrrChannel | DesignChannel
-LinearChannel = CodeChannel | UnaryChannel
+PairChannel = GrrChannel | UnaryChannel | SubsetChannel | HashChannel | FakedChannel
+LinearChannel = DesignChannel | PairChannel
+_REFUSED: Final = {
+    HadamardChannel: "two values of a Hadamard report go together depending on the true one: use projective",
+    PriorFakedChannel: "fakes of RS+RFD favour some values, so no two values go together alike",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +97,10 @@ def linear_query(
 
     Notes
     -----
-    Where the variance is a function of the answer alone (one value; with GRR or unary encoding also any set
-    of values), the interval is the score interval; else it is normal, with the variance at the estimated
-    frequencies made consistent. Frequencies have the sum 1, so the answer to equal weights is known.
+    Where the variance is a function of the answer alone (one value; except for projective response and
+    questions also any set of values), the interval is the score interval. Else it is normal, with the
+    variance at the estimated frequencies made consistent. Frequencies have the sum 1, so the answer to equal
+    weights is known.
     """
     sizes = {"n_reports": n_reports, "n_population": n_population}
     estimates = pure_frequencies(_support(counts, channel=channel), channel=channel, level=level, **sizes)
@@ -147,13 +164,13 @@ def linear_covariances(
     Given the true value x the mean of g_v g_w is taken over all reports, with their chances at frequencies f;
     the product of the two means, 1[v = x] w_x, is taken off. Cost: three transforms for projective response.
     """
-    p, q = float(channel.p), float(channel.q)
     spread = f * (weights - f @ weights) * _sampling(n_reports=n_reports, n_population=n_population)
-    if isinstance(channel, UnaryChannel):  # bits are independent
-        noise = weights * (f * p * (1 - p) + (1 - f) * q * (1 - q)) / (p - q) ** 2
+    if isinstance(channel, PairChannel):
+        noise = _pair_covariances(f, weights, channel=channel)
     else:
+        p, q = float(channel.p), float(channel.q)
         of_code = code_chances(f, channel=channel) * _stands_for(weights, channel=channel)
-        noise = (_supported(of_code, channel=channel) - q * of_code.sum()) / (p - q) - f * weights
+        noise = (sums_of_values(of_code, channel=channel) - q * of_code.sum()) / (p - q) - f * weights
     return np.asarray(noise / n_reports + spread, np.float64)
 
 
@@ -161,10 +178,9 @@ def linear_variances(
     f: Floats, *, weights: Floats, channel: LinearChannel, n_reports: int, n_population: int
 ) -> Floats:
     """Diagonal of `linear_covariance_matrix`, with the same parameters; shape (n_answers,)."""
-    p, q = float(channel.p), float(channel.q)
     squares, means = weights**2 @ f, weights @ f
-    if isinstance(channel, UnaryChannel):  # bits are independent
-        noise = weights**2 @ (f * p * (1 - p) + (1 - f) * q * (1 - q)) / (p - q) ** 2
+    if isinstance(channel, PairChannel):
+        noise = (weights * _pair_covariances(f, weights, channel=channel)).sum(axis=1)
     else:
         of_code = _stands_for(weights, channel=channel)
         noise = of_code**2 @ code_chances(f, channel=channel) - squares
@@ -187,10 +203,9 @@ def linear_covariance_matrix(
     -------
     ndarray of float64, shape (n_answers, n_answers)
     """
-    p, q = float(channel.p), float(channel.q)
     squares, means = (weights * f) @ weights.T, weights @ f
-    if isinstance(channel, UnaryChannel):  # bits are independent
-        noise = (weights * (f * p * (1 - p) + (1 - f) * q * (1 - q))) @ weights.T / (p - q) ** 2
+    if isinstance(channel, PairChannel):
+        noise = _pair_covariances(f, weights, channel=channel) @ weights.T
     else:
         of_code = _stands_for(weights, channel=channel)
         noise = (of_code * code_chances(f, channel=channel)) @ of_code.T - squares
@@ -212,23 +227,64 @@ def frequency_covariances(f: Floats, *, channel: LinearChannel, n_reports: int, 
     -------
     ndarray of float64, shape (domain_size, domain_size)
     """
-    p, q = float(channel.p), float(channel.q)
-    if isinstance(channel, UnaryChannel):  # bits are independent
-        noise = np.diag((f * p * (1 - p) + (1 - f) * q * (1 - q)) / (p - q) ** 2)
+    if isinstance(channel, PairChannel):
+        noise = _pair_covariances(f, np.eye(f.size), channel=channel)
     else:
-        both = _chances_of_both(f, channel=channel)
+        p, q = float(channel.p), float(channel.q)
+        inside, outside = _code_chances(channel)
+        both = common_sums((inside - outside) * f, each=outside, channel=channel)
         one = np.diag(both)
         noise = (both - q * np.add.outer(one, one) + q**2) / (p - q) ** 2 - np.diag(f)
     spread = (np.diag(f) - np.outer(f, f)) * _sampling(n_reports=n_reports, n_population=n_population)
     return np.asarray(noise / n_reports + spread, np.float64)
 
 
-def _chances_of_both(f: Floats, *, channel: CodeChannel) -> Floats:
-    """Chance that a report supports two values, for each two; shape (domain_size, domain_size)."""
+class _PairNoise(NamedTuple):
+    """Covariance of the noise of two values in one report: `both`, and `true` more for each that is true.
+
+    For a value and itself `alone` is added, and `alone_true` if it is true.
+    """
+
+    both: float
+    true: float
+    alone: float
+    alone_true: float
+
+
+@lru_cache
+def _pair_noise(channel: PairChannel) -> _PairNoise:
+    p, q = channel.p, channel.q
+    one_of_them, neither = both_supported(channel)
+    both = neither - q * q
+    true = one_of_them - p * q - both
+    terms = both, true, q * (1 - q) - both, p * (1 - p) - q * (1 - q) - 2 * true
+    return _PairNoise(*(float(term / (p - q) ** 2) for term in terms))
+
+
+def both_supported(channel: PairChannel) -> tuple[Fraction, Fraction]:
+    """Probability that a report supports two given values: if one of them is true, and if neither is."""
+    p, q = channel.p, channel.q
     if isinstance(channel, GrrChannel):
-        return np.diag(code_chances(f, channel=channel))
-    inside, outside = _code_chances(channel)
-    return common_sums((inside - outside) * f, each=outside, channel=channel)
+        return Fraction(0), Fraction(0)
+    if isinstance(channel, SubsetChannel):
+        w, k = channel.subset_size, channel.domain_size
+        # Those that are not true fill the places that the true one leaves.
+        pairs = p * (w - 1) * (w - 2) + (1 - p) * w * (w - 1)
+        return p * Fraction(w - 1, k - 1), pairs / ((k - 1) * max(k - 2, 1))
+    if isinstance(channel, FakedChannel):
+        share, k = channel.share, channel.domain_size
+        one_of_them, neither = both_supported(channel.answer)
+        fake = (2 * one_of_them + (k - 2) * neither) / k if channel.fake == "any value" else neither
+        return share * one_of_them + (1 - share) * fake, share * neither + (1 - share) * fake
+    return p * q, q * q  # bits, and cells under a hash, are independent
+
+
+def _pair_covariances(f: Floats, weights: Floats, *, channel: PairChannel) -> Floats:
+    """Covariance of the noise of each value with that of answers, of one report; shape of the weights."""
+    noise = _pair_noise(channel)
+    total, mean = weights.sum(axis=-1, keepdims=True), (weights @ f)[..., np.newaxis]
+    alone = (noise.alone + noise.alone_true * f) * weights
+    return np.asarray(noise.both * total + noise.true * (total * f + mean) + alone, np.float64)
 
 
 def linear_noise(weights: Floats, *, channel: LinearChannel) -> Floats:
@@ -242,51 +298,42 @@ def linear_noise(weights: Floats, *, channel: LinearChannel) -> Floats:
 @lru_cache(maxsize=512)
 def _noise(packed: bytes, channel: LinearChannel) -> Floats:
     weights = np.frombuffer(packed)
-    p, q = float(channel.p), float(channel.q)
-    if isinstance(channel, UnaryChannel):  # bits are independent
-        squares = float((weights**2).sum())
-        return np.asarray((weights**2 * p * (1 - p) + (squares - weights**2) * q * (1 - q)) / (p - q) ** 2)
+    if isinstance(channel, PairChannel):
+        noise, total, squares = _pair_noise(channel), weights.sum(), (weights**2).sum()
+        same = noise.both * total**2 + noise.alone * squares
+        return np.asarray(same + 2 * noise.true * total * weights + noise.alone_true * weights**2)
     of_code = _stands_for(weights, channel=channel)
     inside, outside = _code_chances(channel)
-    mean_square = (inside - outside) * _supported(of_code**2, channel=channel) + outside * (of_code**2).sum()
+    squares = of_code**2
+    mean_square = (inside - outside) * sums_of_values(squares, channel=channel) + outside * squares.sum()
     return np.asarray(mean_square - weights**2, np.float64)
 
 
-def _stands_for(weights: Floats, *, channel: CodeChannel) -> Floats:
+def _stands_for(weights: Floats, *, channel: DesignChannel) -> Floats:
     """g of each code: what a report of it adds to the answer; of several weights in the last axis."""
     p, q = float(channel.p), float(channel.q)
     total = weights.sum(axis=-1, keepdims=True)
-    return np.asarray((_supporting(weights, channel=channel) - q * total) / (p - q), np.float64)
+    return np.asarray((sums_of_codes(weights, channel=channel) - q * total) / (p - q), np.float64)
 
 
 def code_chances(f: Floats, *, channel: CodeChannel) -> Floats:
     """Return the chance of each code at true frequencies f; shape (n_codes,)."""
-    inside, outside = _code_chances(channel)
-    return outside + (inside - outside) * _supporting(f, channel=channel)
-
-
-def _code_chances(channel: CodeChannel) -> tuple[float, float]:
-    """Chance of a code that supports the true value, and of another one."""
     if isinstance(channel, GrrChannel):
-        return float(channel.p), float(channel.q)
+        return float(channel.q) + float(channel.p - channel.q) * f
+    inside, outside = _code_chances(channel)
+    return outside + (inside - outside) * sums_of_codes(f, channel=channel)
+
+
+def _code_chances(channel: DesignChannel) -> tuple[float, float]:
+    """Chance of a code that supports the true value, and of another one."""
     p, size = float(channel.p), channel.support_size
     return p / size, (1 - p) / (channel.n_codes - size)
-
-
-def _supporting(of_value: Floats, *, channel: CodeChannel) -> Floats:
-    """For each code, the sum of what the values have that it supports."""
-    return of_value if isinstance(channel, GrrChannel) else sums_of_codes(of_value, channel=channel)
-
-
-def _supported(of_code: Floats, *, channel: CodeChannel) -> Floats:
-    """For each value, the sum of what the codes have that support it."""
-    return of_code if isinstance(channel, GrrChannel) else sums_of_values(of_code, channel=channel)
 
 
 def _event_noise(weights: Floats, *, channel: LinearChannel) -> tuple[float, float] | None:
     """Noise of a report of a value outside a set, and inside; None unless it is the same for all of each.
 
-    With other codes it depends on how many of two values or more a report supports.
+    With codes of several values it depends on how many of two values or more a report supports.
     """
     inside, outside = weights == 1, weights == 0
     if not (inside | outside).all() or inside.all() or outside.all():
@@ -304,7 +351,9 @@ def _sampling(*, n_reports: int, n_population: int) -> float:
 
 def _support(counts: Counts, *, channel: LinearChannel) -> Counts:
     if not isinstance(channel, LinearChannel):
-        raise LdpError(f"channel must be GRR, projective, unary or a question, got {channel}")
+        names = ", ".join(each.__name__ for each in get_args(LinearChannel))
+        reason = _REFUSED.get(type(channel), "two of its values have no known covariance")
+        raise LdpError(f"channel must be one of {names}: {reason}, got {channel}")
     return value_counts(counts, channel=channel)
 
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldp import olh_channel, projective_channel, pure_frequencies, pure_variance
+from ldp import hadamard_channel, projective_channel, pure_frequencies, pure_variance
 from ldp.estimation.contrasts import (
     Sample,
     baseline_mean,
@@ -219,8 +219,8 @@ def test_what_cannot_be_is_refused() -> None:
     refuses(r"reference must be in \[0, 3\), got 3", value_difference, three, reference=3, of="frequency")
     message = "second must have 4 values as the first, got 3"
     refuses(message, independent_difference, four, three, of="visitors")
-    hashed = replace(three, channel=olh_channel(epsilon=Fraction(1), domain_size=3))
-    refuses("channel must be GRR, unary or faked to compare", value_covariance, 0.1, 0.2, sample=hashed)
+    third = replace(three, channel=hadamard_channel(epsilon=Fraction(1), domain_size=3))
+    refuses("must not depend on a third", value_covariance, 0.1, 0.2, sample=third)
 
 
 # --- many rows: Holm by intervals ---------------------------------------------------------------------

@@ -57,6 +57,11 @@ CHANNELS = {
     "GRR": ldp.grr_channel(epsilon=ONE, domain_size=K),
     "PGR": ldp.projective_channel(epsilon=ONE, domain_size=K),
     "OUE": ldp.oue_channel(epsilon=ONE, domain_size=K),
+    "SS": ldp.subset_channel(epsilon=ONE, domain_size=K),
+    "OLH": ldp.olh_channel(epsilon=ONE, domain_size=K),
+    "RS+FD": ldp.FakedChannel(
+        answer=ldp.oue_channel(epsilon=ONE, domain_size=K), fake="any value", share=Fraction(1, 3)
+    ),
 }
 SIZES = {"n_reports": 900, "n_population": 2500}
 Z = 1.959963985
@@ -250,6 +255,13 @@ FIVE = {
     "PGR": ldp.projective_channel(epsilon=ONE, domain_size=5),
     "PGR-wide": ldp.projective_channel(epsilon=Fraction(2), domain_size=96),
     "OUE": ldp.oue_channel(epsilon=ONE, domain_size=5),
+    "SS": ldp.SubsetChannel(domain_size=5, subset_size=3, threshold=2**64 * 3 // 4),
+    "SS-two": ldp.subset_channel(epsilon=ONE, domain_size=2),
+    "OLH": ldp.olh_channel(epsilon=ONE, domain_size=5),
+}
+FAKES = {
+    f"RS+FD {fake}": ldp.FakedChannel(answer=FIVE[name], fake=fake, share=Fraction(2, 5))
+    for name, fake in (("GRR", "code"), ("OUE", "no value"), ("OUE", "any value"))
 }
 fives = pytest.mark.parametrize("channel", FIVE.values(), ids=FIVE)
 
@@ -258,13 +270,28 @@ def weights_of(channel) -> np.ndarray:
     return np.random.default_rng(7).integers(-3, 4, channel.domain_size).astype(float)
 
 
-@fives
+def mixed_law(value: int, channel):
+    """Law of a report, which may be a fake."""
+    if not isinstance(channel, ldp.FakedChannel):
+        return law(value, channel)
+    answer, k, p, q = channel.answer, channel.domain_size, channel.answer.p, channel.answer.q
+    laws = [law(v, answer)[0] for v in range(k)]
+    holds = law(value, answer)[1]
+    if channel.fake == "no value":
+        fakes = {y: of * (q / p if holds(y, 0) else (1 - q) / (1 - p)) for y, of in laws[0].items()}
+    else:
+        fakes = {y: sum(each[y] for each in laws) / k for y in laws[0]}
+    share = channel.share
+    return {y: share * of + (1 - share) * fakes[y] for y, of in laws[value].items()}, holds
+
+
+@pytest.mark.parametrize("channel", (FIVE | FAKES).values(), ids=FIVE | FAKES)
 def test_noise_of_one_report_is_that_of_all_reports_there_are(channel) -> None:
     weights = weights_of(channel)
     noise = linear_noise(weights, channel=channel)
     p, q = float(channel.p), float(channel.q)
     for value in range(channel.domain_size):
-        chances, holds = law(value, channel)
+        chances, holds = mixed_law(value, channel)
         stood_for = np.array(
             [sum(w * (holds(report, v) - q) for v, w in enumerate(weights)) / (p - q) for report in chances]
         )
@@ -342,9 +369,9 @@ def test_answers_of_many_keys_have_the_stated_mean_and_variance() -> None:
 
 
 def test_one_value_has_the_interval_of_its_frequency() -> None:
-    for name in ("GRR", "OUE"):
-        channel = FIVE[name]
-        counts = np.array([310, 150, 200, 140, 200])
+    for channel in (FIVE["GRR"], FIVE["OUE"], FIVE["SS"], FIVE["OLH"], *FAKES.values()):
+        p, q = float(channel.p), float(channel.q)
+        counts = np.rint(1000 * (q + (p - q) * np.array([0.3, 0.1, 0.25, 0.2, 0.15]))).astype(np.int64)
         sizes = {"n_reports": 1000, "n_population": 3000}
         alone = ldp.pure_frequencies(counts, channel=channel, **sizes)
         found = linear_query(counts, weights=np.eye(5)[2], channel=channel, **sizes)
@@ -362,10 +389,13 @@ def test_questions_that_do_not_fit_are_refused() -> None:
     sizes = {"n_reports": 10, "n_population": 10}
     counts, channel = np.full(5, 2), FIVE["GRR"]
     columns = ldp.hadamard_channel(epsilon=ONE, domain_size=5)
+    prior = (2**62, 2**62, 2**61, 2**61, 2**62)
+    favoured = ldp.PriorFakedChannel(answer=channel, share=Fraction(1, 2), prior=prior)
     for message, n, asked in (
         ("weights must be finite with shape \\(5,\\)", 4, channel),
         ("counts must have shape \\(7, ...\\)", 5, FIVE["PGR"]),
-        ("channel must be GRR, projective, unary or a question", 5, columns),
+        ("channel must be one of .*: two values of a Hadamard report", 5, columns),
+        ("channel must be one of .*: fakes of RS\\+RFD favour some values", 5, favoured),
     ):
         refuses(message, linear_query, counts, weights=np.ones(n), channel=asked, **sizes)
 

@@ -3,20 +3,24 @@
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
 from ldp.estimation.joint.table_change import table_change
 from ldp.estimation.windows import Part
-from ldp.protocols.channels import grr_channel
+from ldp.protocols.channels import GrrChannel, grr_channel
+from ldp.protocols.faked_reports import FakedChannel
 
 RUNS, N = 400, 20_000
 K = 4
 # Those of one window only have the same shares, which are not those of people of both.
 SHARES = np.array([[0.85, 0.05, 0.05, 0.05], [0.05, 0.05, 0.05, 0.85], [0.85, 0.05, 0.05, 0.05]])
 SIZES = np.array([0.3, 0.4, 0.3])
+GRR = grr_channel(epsilon=Fraction(3), domain_size=K)
+FAKED = FakedChannel(answer=GRR, fake="code", share=Fraction(1, 2))
+CHANNELS = pytest.mark.parametrize("channel", [GRR, FAKED], ids=["GRR", "RS+FD"])  # a report is a code
 
 
-def p_value(rng: np.random.Generator, *, epsilon: int, moved: float = 0.0) -> float:
-    channel = grr_channel(epsilon=Fraction(epsilon), domain_size=K)
+def p_value(rng: np.random.Generator, *, channel: GrrChannel | FakedChannel, moved: float = 0.0) -> float:
     kept = np.full((K, K), float(channel.q))
     np.fill_diagonal(kept, float(channel.p))
     shares = SHARES.copy()
@@ -33,12 +37,14 @@ def p_value(rng: np.random.Generator, *, epsilon: int, moved: float = 0.0) -> fl
     return table_change(list(zip(factors, parts, strict=True)), channel=channel, common=common).p_value
 
 
-def test_equal_windows_are_rejected_as_rarely_as_stated() -> None:
+@CHANNELS
+def test_equal_windows_are_rejected_as_rarely_as_stated(channel) -> None:
     rng = np.random.default_rng(26)
-    rejected = np.mean([p_value(rng, epsilon=3) < 0.05 for _ in range(RUNS)])
+    rejected = np.mean([p_value(rng, channel=channel) < 0.05 for _ in range(RUNS)])
     assert abs(rejected - 0.05) < 3.5 * (0.05 * 0.95 / RUNS) ** 0.5
 
 
-def test_other_shares_of_those_who_came_once_are_found() -> None:
+@CHANNELS
+def test_other_shares_of_those_who_came_once_are_found(channel) -> None:
     rng = np.random.default_rng(27)
-    assert np.mean([p_value(rng, epsilon=3, moved=0.1) < 0.05 for _ in range(50)]) > 0.9
+    assert np.mean([p_value(rng, channel=channel, moved=0.1) < 0.05 for _ in range(50)]) > 0.9

@@ -163,7 +163,6 @@ def test_two_windows_have_one_test_of_all_categories(age) -> None:
         ((factory.STAY,), {}, "stay", (Window(1, 2), Window(2, 2)), NoTest.FIRST_DAYS),
         ((factory.AGE,), {"small_category": 600}, "age", (CALM, BUSY), NoTest.SMALL),
         ((factory.AGE,), {"small_cell": 500}, "age", (Window(1, 4), Window(1, 3)), NoTest.FEW),
-        ((factory.AGE, factory.GENDER), {"mechanism": "rsfd-grr"}, "age", (CALM, BUSY), NoTest.MECHANISM),
     ],
 )  # fmt: skip
 def test_windows_whose_shared_people_are_unknown_have_no_test_and_say_why(
@@ -176,6 +175,12 @@ def test_windows_whose_shared_people_are_unknown_have_no_test_and_say_why(
     assert len(texts.overall_words(found.overall)) > 60
     verdict = "differ in at least one category" if found.n_held else "no difference was detected"
     assert (verdict in texts.table_words(found)) == (len(found.rows) > 1 and found.status == Status.OK)
+
+
+@pytest.mark.parametrize("mechanism", ["smp-oue", "rsfd-grr", "rsfd-ouez"])
+def test_bits_and_made_up_reports_have_a_test_too(mechanism) -> None:
+    study = factory.published(factory.AGE, factory.GENDER, mechanism=mechanism)
+    assert by_windows(study.indicators.get(slug="age"), CALM, BUSY).overall.degrees == 2
 
 
 def test_windows_of_a_daily_indicator_that_begin_together_have_a_test() -> None:
