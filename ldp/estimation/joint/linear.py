@@ -12,7 +12,7 @@ With projective response and permanent questions it depends on which third value
 stands for g(y), whose mean given the true value x is w_x; its variance given x is E[g**2 | x] - w_x**2.
 
 Other channels are refused: with Hadamard response it depends on the third value too, and projective response
-has that case. With RS+RFD fakes favour some values, so each pair of values has probabilities of its own.
+has that case. With RS+RFD fakes favour some values, so the probabilities differ from pair to pair.
 """
 
 from dataclasses import dataclass

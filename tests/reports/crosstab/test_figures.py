@@ -246,7 +246,7 @@ def test_other_joint_indicators_tell_about_it_too() -> None:
 
 
 def test_the_order_of_the_parts_of_another_joint_indicator_does_not_matter() -> None:
-    """The same totals of (age, work) and of (work, age) give the same estimates and errors."""
+    """Equal totals of (age, work) and of (work, age) give equal estimates and errors."""
     work = factory.indicator("work", "yes", "no")
     asked = AGE, TOWN, work, factory.joint("age_town", AGE, TOWN)
     one, turned = (
