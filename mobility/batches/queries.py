@@ -25,7 +25,7 @@ BATCHES_SHOWN = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyHead:
-    """Facts of a study for an operator; `columns` are those that an extract must have.
+    """Facts of a study for an operator.
 
     shown_name : in the active language
     closed_at : since then it takes nothing; None while it is open
@@ -40,7 +40,6 @@ class StudyHead:
     first_day: date
     days: int
     min_publication: int
-    columns: tuple[str, ...]
     closed_at: datetime | None
     is_noisy: bool = False
     slot_minutes: int | None = None
@@ -212,7 +211,7 @@ def _outcomes(
 
 def _heads(study_ids: Iterable[int]) -> dict[int, StudyHead]:
     """Heads by study, without loading whole definitions: an area can have 100,000 cells."""
-    parts = ("name", "name_fr", "timezone", "first_day", "days", "min_publication", "extract", "indicators")
+    parts = ("name", "name_fr", "timezone", "first_day", "days", "min_publication")
     rows = VaultStudy.objects.filter(pk__in=list(study_ids)).values(
         "pk",
         "slug",
@@ -227,10 +226,6 @@ def _heads(study_ids: Iterable[int]) -> dict[int, StudyHead]:
 
 
 def _head(row: dict[str, Any]) -> StudyHead:
-    extract = row["definition__extract"]
-    names = [extract["subscriber"], extract["timestamp"], extract["cell"]]
-    if extract.get("attributes", "inline") == "inline":  # absent in studies of earlier versions
-        names += [indicator["column"] for indicator in row["definition__indicators"]]
     return StudyHead(
         slug=row["slug"],
         shown_name=in_language(row["definition__name"], row["definition__name_fr"]),
@@ -238,7 +233,6 @@ def _head(row: dict[str, Any]) -> StudyHead:
         first_day=date.fromisoformat(row["definition__first_day"]),
         days=row["definition__days"],
         min_publication=row["definition__min_publication"],
-        columns=tuple(dict.fromkeys(name for name in names if name)),
         closed_at=row["closed_at"],
         is_noisy=row["plan__presence"] is not None,
         slot_minutes=row["definition__slots__minutes"],

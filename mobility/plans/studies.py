@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Callable
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from django.db import transaction
 
@@ -34,11 +34,11 @@ class StudyVaultError(MobilityError):
 
 
 class Created(TypedDict):
-    """Output of `create_study`."""
+    """Output of `create_study`; studies of events have periods, not windows."""
 
     study: str
     indicators: int
-    windows: int
+    windows: NotRequired[int]
 
 
 def shard_count(expected_subscribers: int | None) -> int:
@@ -92,8 +92,8 @@ def create_study(
         if copy is not None:
             _withdraw(copy)
         raise
-    n_indicators, n_windows = len(definition.indicators), definition.n_windows
-    return {"study": definition.slug, "indicators": n_indicators, "windows": n_windows}
+    created: Created = {"study": definition.slug, "indicators": len(definition.indicators)}
+    return created if definition.of_events else {**created, "windows": definition.n_windows}
 
 
 def _keep_in_vault(definition: StudyDefinition, *, version: int, with_copy: Callable[[], None]) -> VaultStudy:

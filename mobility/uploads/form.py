@@ -1,13 +1,26 @@
 """The upload form of a study: profiles to choose from, uploads that rest, and what its script says."""
 
+from dataclasses import dataclass
+
 from django.conf import settings
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from mobility.extracts.profiles.definition import BUILT_IN, DEFAULT, OPT_OUT, SUBSCRIBERS
+from mobility.extracts.profiles.definition import BUILT_IN, DEFAULT, OPT_OUT, SUBSCRIBERS, Profile
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultStudy
-from mobility.vault.profiles import profile_names, usual_profile
+from mobility.vault.profiles import profiles_of, usual_profile
+from reports.studies.studyfile import StudyDefinition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileChoice:
+    """A profile as the form offers it; `columns` that its files must have, none of a list of people."""
+
+    name: str
+    words: str
+    address: str
+    columns: str
 
 
 def upload_context(study: VaultStudy, *, by: str) -> dict[str, object]:
@@ -15,11 +28,12 @@ def upload_context(study: VaultStudy, *, by: str) -> dict[str, object]:
     resting = study.batches.filter(
         state=Batch.State.RECEIVING, created_by=by, kind__in=Batch.FILES, bytes_total__isnull=False
     )
-    profiles = [(name, _profile_words(name), _profile_address(study, name)) for name in profile_names(study)]
+    found = profiles_of(study, StudyDefinition.from_json(study.definition))
+    profiles = [_choice(study, each) for each in found]
     usual = usual_profile(study.pk)
     return {
         "profiles": profiles,
-        "chosen": next((each for each in profiles if each[0] == usual), profiles[0]),
+        "chosen": next((each for each in profiles if each.name == usual), profiles[0]),
         "unfinished": resting,
         "upload_data": {"texts": upload_texts(), "unfinished": [_facts(study, each) for each in resting]},
     }
@@ -36,6 +50,15 @@ def _facts(study: VaultStudy, batch: Batch) -> dict[str, object]:
         "more_to_come": batch.more_to_come,
         "validate_only": batch.validate_only,
     }
+
+
+def _choice(study: VaultStudy, profile: Profile) -> ProfileChoice:
+    return ProfileChoice(
+        name=profile.name,
+        words=_profile_words(profile.name),
+        address=_profile_address(study, profile.name),
+        columns="" if profile.kind == "opt_out" else ", ".join(profile.all_columns),
+    )
 
 
 def _profile_words(name: str) -> str:

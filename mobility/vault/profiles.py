@@ -31,6 +31,13 @@ def find_profile(study: VaultStudy, name: str, definition: StudyDefinition | Non
     return profile
 
 
+def profiles_of(study: VaultStudy, definition: StudyDefinition) -> list[Profile]:
+    """Return the profiles of a study, compiled: those built in first."""
+    built_in = [BUILT_IN[name](definition) for name in BUILT_IN if _makes_sense(name, definition)]
+    made = ExtractProfile.objects.filter(study=study).order_by("name")
+    return [*built_in, *(TypedProfile.from_json(row.definition).compiled(definition) for row in made)]
+
+
 def profile_names(study: VaultStudy, definition: StudyDefinition | None = None) -> list[str]:
     """Names of the profiles of a study: those built in first."""
     definition = definition or StudyDefinition.from_json(study.definition)

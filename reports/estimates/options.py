@@ -203,6 +203,13 @@ def windows_shown(indicator: Indicator, *, options: DaysOptions) -> list[Window]
     return single_days_of(study)
 
 
+def reports_of(days: Window | None, reports: Sequence[WindowReport]) -> list[WindowReport]:
+    """Reports that end on one of the days; None = all."""
+    return [
+        each for each in reports if days is None or days.first_day <= each.window.last_day <= days.last_day
+    ]
+
+
 def max_shown(options: DaysOptions) -> int:
     """Return the maximum number of categories of a chart."""
     return MAX_MULTIPLES if options.form == "multiples" else MAX_LINES

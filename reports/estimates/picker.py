@@ -84,6 +84,15 @@ def window_in_address(query: QueryDict, study: Study) -> Window | None:
     return window_from_dates(study, min(days), max(days))
 
 
+def asked_days(query: QueryDict, study: Study) -> Window | None:
+    """Days that a page of many days is asked for; None = all: none, one alone, or none of the study."""
+    try:
+        window = window_in_address(query, study)
+    except WindowError:
+        return None
+    return window if window and window.days > 1 else None
+
+
 def kept_days(query: QueryDict, study: Study) -> str:
     """Part of an address that keeps the days of another; "" if they are not days of the study."""
     try:

@@ -63,7 +63,7 @@ class Recipe:
         of places zones, squares, hexagons or maps
     ending : of its format
     indicator : slug; "" of the whole study and of places
-    first_day, last_day : numbers of the days of a window, else 0
+    first_day, last_day : numbers of the days of a window, or of those that a page of days shows; 0 = all
     options : how its page shows it, as a part of an address; "" for data; of movements which they
         are, of a scenario what is asked, of a board which one
     """
@@ -206,7 +206,12 @@ def _selected(study: Study, recipe: Recipe) -> Selection:
     if recipe.scope == Scope.WINDOW:
         return select_window(indicator, recipe.window, options=ReportOptions.from_query(query))
     categories = asked_categories(query, n_categories=len(indicator.categories))
-    return select_days(indicator, options=DaysOptions.from_query(query), categories=categories)
+    return select_days(
+        indicator,
+        options=DaysOptions.from_query(query),
+        categories=categories,
+        days=recipe.window if recipe.first_day else None,
+    )
 
 
 class _Watched(tuple[WindowReport, ...]):

@@ -8,7 +8,13 @@ from enum import StrEnum
 from django.utils.translation import gettext
 
 from reports.base import formats
-from reports.estimates.options import DaysOptions, ReportOptions, shown_categories, windows_shown
+from reports.estimates.options import (
+    DaysOptions,
+    ReportOptions,
+    reports_of,
+    shown_categories,
+    windows_shown,
+)
 from reports.estimates.queries import (
     Window,
     WindowReport,
@@ -104,11 +110,17 @@ def select_window(indicator: Indicator, window: Window, *, options: ReportOption
 
 
 def select_days(
-    indicator: Indicator, *, options: DaysOptions = _EACH_DAY, categories: Sequence[int] = ()
+    indicator: Indicator,
+    *,
+    options: DaysOptions = _EACH_DAY,
+    categories: Sequence[int] = (),
+    days: Window | None = None,
 ) -> Selection:
-    """One indicator on each day of its study, or, if the options say so, up to each day."""
-    reports = indicator_reports(indicator, windows_shown(indicator, options=options))
+    """One indicator on each day, or, if the options say so, up to each; `days`: only these of its study."""
+    reports = reports_of(days, indicator_reports(indicator, windows_shown(indicator, options=options)))
     ending = "cumulative" if reports[-1].window.days > 1 else "days"
+    if days is not None:
+        ending += f"_{reports[0].last_date}_{reports[-1].last_date}"
     return Selection(
         scope=Scope.DAYS,
         study=indicator.study,

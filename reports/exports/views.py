@@ -21,7 +21,7 @@ from reports.compare.query import (
     measure_of,
 )
 from reports.estimates.options import DaysOptions, ReportOptions, asked_categories
-from reports.estimates.picker import requested_window
+from reports.estimates.picker import asked_days, requested_window
 from reports.estimates.queries import UnionNotAvailableError, WindowError, check_union, visitor_unions
 from reports.exports.errors import ExportError
 from reports.exports.file_views import file_of_study, file_response, format_or_404, refused
@@ -70,7 +70,7 @@ def download_window(
 
 @file_of_study
 def download_days(request: HttpRequest, slug: str, indicator_slug: str, file_format: str) -> HttpResponseBase:
-    """One indicator on each day; what is drawn as the page shows it."""
+    """One indicator on each day that the page shows; what is drawn as the page shows it."""
     indicator = _indicator(request, slug, indicator_slug)
     found = format_or_404(Scope.DAYS, file_format)
     options = ""
@@ -78,7 +78,15 @@ def download_days(request: HttpRequest, slug: str, indicator_slug: str, file_for
         categories = asked_categories(request.GET, n_categories=len(indicator.categories))
         chosen = urlencode([("category", code) for code in categories])
         options = DaysOptions.from_query(request.GET).query(chosen)
-    recipe = Recipe(scope=Scope.DAYS, ending=found.ending, indicator=indicator.slug, options=options)
+    days = asked_days(request.GET, indicator.study)
+    recipe = Recipe(
+        scope=Scope.DAYS,
+        ending=found.ending,
+        indicator=indicator.slug,
+        first_day=days.first_day if days else 0,
+        last_day=days.last_day if days else 0,
+        options=options,
+    )
     return file_response(request, indicator.study, recipe)
 
 

@@ -1,10 +1,10 @@
 """Smoothed shares of streams, days of a change, and visitor-days: from published figures of single days."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from statistics import NormalDist
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 
@@ -58,6 +58,11 @@ class SmoothedCategory:
     category: str
     shown_category: str
     days: tuple[SmoothedShare, ...]
+
+    def of_days(self, reports: Sequence[WindowReport]) -> Self:
+        """Return the days of some reports, smoothed by all days."""
+        wanted = {report.window.last_day for report in reports}
+        return replace(self, days=tuple(each for each in self.days if each.day in wanted))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

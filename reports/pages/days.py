@@ -20,11 +20,13 @@ from reports.estimates.options import (
     Switch,
     asked_categories,
     max_shown,
+    reports_of,
     shown_categories,
     switches,
     windows_shown,
 )
 from reports.estimates.page import indicator_page
+from reports.estimates.picker import asked_days
 from reports.estimates.queries import Estimate, WindowReport, indicator_reports
 from reports.forecasts.charts import add_smoothed
 from reports.forecasts.smoothing import SmoothedCategory, smoothed_categories, visitor_days_of
@@ -43,14 +45,21 @@ def days(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
     """Lines or small charts with bands, and the same numbers as a table."""
     found, context = indicator_page(request, slug, indicator_slug, is_below=True)
     options = DaysOptions.from_query(request.GET)
-    reports = indicator_reports(found, windows_shown(found, options=options))
+    of_all_days = indicator_reports(found, windows_shown(found, options=options))
+    chosen = asked_days(request.GET, found.study)
+    reports = reports_of(chosen, of_all_days)
     asked = asked_categories(request.GET, n_categories=len(found.categories))
     shown = shown_categories(asked, reports=reports, options=options)
-    smoothed = smoothed_categories(reports)
+    smoothed = [each.of_days(reports) for each in smoothed_categories(of_all_days)]
     kept = "&".join(part for part in (context["kept_days"], chosen_categories(request.GET)) if part)
     n_summed, summed = visitor_days_of(reports)
     context |= {
         "reports": reports,
+        "picker": {"days": [report.last_date for report in of_all_days], "unions": True},
+        "first": reports[0].last_date,
+        "last": reports[-1].last_date,
+        "chosen": chosen,
+        "every_day": options.query(chosen_categories(request.GET)),
         "options": options,
         "kept": options.query(context["kept_days"]),
         "kept_with_categories": options.query(kept),

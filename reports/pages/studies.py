@@ -72,8 +72,8 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         window, status = Window(1, found.days), 400
     coverage = coverage_of(found, visitors=visitors, notes=found.day_notes.all())
     shown_days = coverage.days[window.first_day - 1 : window.last_day]
-    compared = compared_indicators(indicators, spec) if found.days > 1 else []
     tiles = shown_tiles(indicators, study_tiles(indicators), window, visitors=visitors)
+    comparable = compared_indicators(indicators, spec) if found.days > 1 else []
     has_zones = any(each.tile.kind == Kind.MAP for each in tiles)
     figures = key_figures(found, visitors=visitors, window=window)
     context = {
@@ -86,7 +86,8 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "tiles": tiles if has_data else [],
         "has_maps": has_data and any(tile.map for tile in tiles),
         **(_places(found, spec.location, window) if has_data and not has_zones else {}),
-        "compared": widest_indicator(compared) if compared else None,
+        "comparable": comparable,
+        "compared": widest_indicator(comparable) if comparable else None,
         "boards": boards_of(found, reader=account(request)),
         "visitor_rule": studies_texts.visitor_rule(found),
         "has_slots": has_slots(found),

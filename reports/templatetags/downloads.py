@@ -54,7 +54,8 @@ def download_groups(context: template.Context, scope: str) -> list[Group]:
     """Files of a scope: data, and what follows the page.
 
     The context has `study`; of one indicator `indicator`; of a window `query` and, with the options of the
-    page, `full_query`, and `has_map` if its categories are zones; of the days `kept_with_categories`.
+    page, `full_query`, and `has_map` if its categories are zones; of the days `kept_days`, and with the
+    options `kept_with_categories`.
     """
     wanted = Scope(scope or Scope.WINDOW)
     formats = formats_for(wanted, has_zones=bool(context.get("has_map")))
@@ -192,5 +193,5 @@ def _address(context: Any, scope: Scope, found: Format) -> str:
         query = context["full_query" if found.is_drawn else "query"]
         return f"{reverse('reports:indicator_file', args=slugs)}?{query}"
     address = reverse("reports:days_file", args=slugs)
-    query = context["kept_with_categories"] if found.is_drawn else ""
+    query = context["kept_with_categories" if found.is_drawn else "kept_days"]
     return f"{address}?{query}" if query else address

@@ -183,11 +183,13 @@ part("cancel").addEventListener("click", async () => {
   }
   part("cancel").disabled = false;
 });
-// Which profile the file is read with, and the page that describes it.
+// Which profile the file is read with, its columns, and the page that describes it.
 function showProfile() {
   const chosen = part("profile").selectedOptions[0];
   part("profile-link").textContent = chosen.value;
   part("profile-link").href = chosen.dataset.address;
+  part("columns").textContent = chosen.dataset.columns;
+  part("expected").hidden = !chosen.dataset.columns;
 }
 part("profile").addEventListener("change", showProfile);
 

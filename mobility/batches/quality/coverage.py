@@ -37,7 +37,7 @@ class DayStatus(StrEnum):
 class DayCoverage:
     """One day of one source.
 
-    rows : accepted rows in the study now, before duplicates; files : how many brought them
+    rows : accepted rows in the study now, with duplicates; files : those that brought them
     more_to_come : the last file announced further ones, and the day is not closed
     silent : hours without a row though they usually have some
     failed : the last file of this day, if it failed
@@ -47,7 +47,7 @@ class DayCoverage:
     date: date
     status: DayStatus
     rows: int = 0
-    files: int = 0
+    files: tuple[Delivery, ...] = ()
     more_to_come: bool = False
     silent: tuple[SilentHours, ...] = ()
     failed: Delivery | None = None
@@ -87,7 +87,7 @@ def files_by_day(coverage: Coverage) -> dict[int, dict[str, int]]:
     for source in coverage.sources:
         for day in source.days:
             if day.files:
-                found.setdefault(day.day, {})[source.source] = day.files
+                found.setdefault(day.day, {})[source.source] = len(day.files)
     return found
 
 
@@ -134,7 +134,7 @@ def _source_coverage(
                 date=calendar.date_of(day),
                 status=_status(history, day, is_partial=is_partial, is_over=is_over),
                 rows=sum(hours[day]),
-                files=len(files[day]),
+                files=tuple(files[day]),
                 more_to_come=day in announced,
                 silent=tuple(silent),
                 failed=last if last and not last.is_taken_in else None,

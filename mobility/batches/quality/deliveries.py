@@ -63,7 +63,7 @@ class Delivery:
         )
 
     def hours(self, day: int) -> Hours:
-        """Accepted rows of `day` by local hour."""
+        """Accepted rows of `day` by local hour, with duplicates."""
         return self.facts.hours.get(day, NO_HOURS)
 
 
@@ -103,7 +103,7 @@ class History:
 
 
 def total_hours(deliveries: Iterable[Delivery], day: int) -> Hours:
-    """Accepted rows of `day` by local hour, over all `deliveries`."""
+    """Accepted rows of `day` by local hour, with duplicates, over all `deliveries`."""
     return tuple(sum(each) for each in zip(NO_HOURS, *(one.hours(day) for one in deliveries), strict=True))
 
 

@@ -78,8 +78,15 @@ class Facts:
         )
 
     @property
-    def unmatched_rows(self) -> int:
-        return sum(rows for _, rows in self.unmatched_cells) + self.unmatched_more + self.unmatched_hidden
+    def unmatched(self) -> Share:
+        """Rows whose cell the area does not list."""
+        rows = sum(rows for _, rows in self.unmatched_cells) + self.unmatched_more + self.unmatched_hidden
+        return Share(part=rows, of=self.locatable_of)
+
+    @property
+    def is_rather_no_cell(self) -> bool:
+        """Return whether the column of the cells is rather another one, or the list of another area."""
+        return is_rather_no_cell(self.located, of=self.locatable_of)
 
 
 def checks_of(counts: RowCounts, *, profile: Profile) -> dict[str, Any]:
@@ -94,7 +101,7 @@ def checks_of(counts: RowCounts, *, profile: Profile) -> dict[str, Any]:
     unlisted = counts.unmatched_cells.total() - sum(rows for _, rows in listed)
     hours = counts.hours.tolist()
     return {
-        "empty": {column: counts.empty.get(column, 0) for column in _columns(profile)},
+        "empty": {column: counts.empty.get(column, 0) for column in profile.all_columns},
         "columns": columns_of_reasons(profile) | columns_of_unknown(counts),
         "unmatched_cells": listed,
         "unmatched_more": counts.unmatched_more,
@@ -151,14 +158,13 @@ def columns_of_unknown(counts: RowCounts) -> dict[str, list[str]]:
     return {"unknown_value": columns} if columns else {}
 
 
-def _columns(profile: Profile) -> list[str]:
-    """Columns that are read, each once."""
-    names = (profile.subscriber, profile.timestamp, profile.cell, *profile.value_columns)
-    return list(dict.fromkeys(name for name in names if name))
+def is_rather_no_cell(located: int, *, of: int) -> bool:
+    """Return whether too few rows have a listed cell for their column to be the one of the cells."""
+    return located < LEAST_LOCATED * of
 
 
 def _listed(counts: RowCounts) -> list[tuple[str, int]]:
     """Unmatched cells with their rows; none where the column is rather not the one of the cells."""
-    if counts.located < LEAST_LOCATED * counts.locatable_of:
+    if is_rather_no_cell(counts.located, of=counts.locatable_of):
         return []
     return sorted(counts.unmatched_cells.items(), key=lambda each: (-each[1], each[0]))

@@ -25,8 +25,8 @@ def _day(day: DayCoverage) -> dict[str, Any]:
     return {
         "date": day.date.isoformat(),
         "status": day.status.value,
-        "rows_accepted": day.rows,
-        "files": day.files,
+        "rows_with_duplicates": day.rows,
+        "files": len(day.files),
         "more_to_come": day.more_to_come,
         "silent_hours": [[silent.begin, silent.end] for silent in day.silent],
         "failure": day.failed.failure if day.failed else "",

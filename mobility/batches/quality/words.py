@@ -151,7 +151,7 @@ def figure_words(each: Comparison) -> str:
     """Name of a compared figure."""
     match each.figure:
         case "rows":
-            return gettext("Rows accepted")
+            return gettext("Rows with duplicates")
         case "subscribers":
             return gettext("Subscribers")
         case "rejected":

@@ -77,6 +77,12 @@ class Profile:
     operators: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def all_columns(self) -> tuple[str, ...]:
+        """Columns that are read, each once."""
+        names = (self.subscriber, self.timestamp, self.cell, *self.value_columns)
+        return tuple(dict.fromkeys(name for name in names if name))
+
+    @property
     def value_columns(self) -> tuple[str, ...]:
         """All columns of static values, each once."""
         names = (*self.columns.values(), *self.operators.values())

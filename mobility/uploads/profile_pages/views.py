@@ -31,7 +31,7 @@ from mobility.uploads.profiles import create_profile, delete_profile
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.profiles import ExtractProfile
 from mobility.vault.models.subscribers import VaultStudy
-from mobility.vault.profiles import find_profile, profile_names
+from mobility.vault.profiles import profile_names, profiles_of
 from reports.studies.studyfile import Problem, StudyDefinition
 from reports.studies.studyfile.formats import DELIMITERS
 from reports.studies.studyfile.problems import Problems
@@ -43,10 +43,7 @@ def profiles(request: HttpRequest, slug: str) -> HttpResponse:
     """Every profile of a study: those built in, explained, and those that someone made."""
     row, definition = _study_or_404(request, slug)
     made = {each.name: each for each in ExtractProfile.objects.filter(study=row)}
-    words = [
-        profile_words(find_profile(row, name, definition), definition)
-        for name in profile_names(row, definition)
-    ]
+    words = [profile_words(each, definition) for each in profiles_of(row, definition)]
     context = {
         "study": definition,
         "built_in": [each for each in words if each["name"] not in made],

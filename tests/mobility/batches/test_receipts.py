@@ -18,6 +18,7 @@ from reports.ledger.chain import canonical_hash
 from reports.ledger.check import check_tables
 from reports.ledger.key import LedgerKeyError
 from reports.models import LedgerEntry, LedgerKind
+from tests.mobility.event_study import as_changes, event_definition, in_area, rows_of, write_rows
 from tests.mobility.pipeline import SMALL, raising
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
@@ -88,6 +89,17 @@ def test_a_receipt_says_nothing_of_few_people_or_of_the_vault(make_pipeline, pip
     for facts in (listed, some, hidden):
         assert (facts["counts_withheld"], any("rows" in name for name in facts)) == (True, False)
     assert not any("reports" in facts for facts in (listed, many, some))
+
+
+def test_a_receipt_does_not_say_which_events_were_there_already(make_pipeline, tmp_path):
+    pipeline = make_pipeline(**as_changes(event_definition()))
+    first, second = rows_of(1), rows_of(1, 2)
+    for name, rows in (("first.csv", first), ("second.csv", second)):
+        pipeline.upload(write_rows(tmp_path / name, rows))
+    entry = told(LedgerKind.BATCH_ENDED)[1]
+    assert Batch.objects.get(filename="second.csv").rows_ignored["duplicate"] > 0
+    assert entry.facts["rows_accepted"] == len(in_area(second))
+    assert "duplicate" not in entry.facts["rows_ignored"]
 
 
 def test_failed_and_cancelled_batches_have_receipts_without_counts_beside_noise(pipeline, small, tmp_path):

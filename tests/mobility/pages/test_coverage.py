@@ -6,12 +6,14 @@ import io
 import json
 import re
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
 from mobility.batches.quality.coverage import coverage_of
+from mobility.extracts.profiles.typed import TypedProfile
 from mobility.models import Batch, ExtractProfile, VaultStudy
 from mobility.plans.studies import create_study
 from mobility.uploads import actions as uploads
@@ -50,10 +52,17 @@ class TestCoverage:
         ended(study, 2, {3: FULL}, state=Batch.State.FAILED, failure="3 of 9 rows cannot be used")
         text = page(client, COVERAGE_URL)
         assert "C complete 1 day P partial 1 day F failed 1 day" in text
-        says(text, "Wed 1 May 2024 P partial No events between 09:00 and 11:00. Was there an outage? 200 1")
+        says(
+            text,
+            "Wed 1 May 2024 P partial No events between 09:00 and 11:00. Was there an outage? 200 file-1.csv",
+        )
         failed = "Fri 3 May 2024 F failed file-2.csv: 3 of 9 rows cannot be used"
         earlier = "The study still contains rows for this day from earlier files."
-        says(text, "Thu 2 May 2024 C complete 400 1", f"{failed} {earlier} Open the failed batch 400 1")
+        says(
+            text,
+            "Thu 2 May 2024 C complete 400 file-1.csv",
+            f"{failed} {earlier} Open the failed batch 400 file-1.csv",
+        )
         ended(study, 3, kind=Batch.Kind.VOID_DAY, day=1, filename="")
         ended(study, 4, state=Batch.State.FAILED, failure="the header has no column time", checks={})
         lost = "file-4.csv default the header has no column time"
@@ -88,12 +97,15 @@ class TestCoverage:
         assert "Source default C complete 1 day" in page(client, COVERAGE_URL)
 
     def test_the_profile_of_the_last_good_file_is_proposed(self, client, study):
-        ExtractProfile.objects.create(study=study, name="roaming", definition={"kind": "events"})
+        columns = {"subscriber": "imsi", "timestamp": "at", "cell": "lac"}
+        made = TypedProfile(name="roaming", kind="events", max_bad_share=Decimal(0), **columns)
+        ExtractProfile.objects.create(study=study, name="roaming", definition=made.to_json())
         feeds = reverse("operator:feeds", args=[study.slug])
         ended(study, 1, {1: FULL}, profile="roaming")
         ended(study, 2, state=Batch.State.FAILED, failure="no column msisdn")
         ended(study, 3, kind=Batch.Kind.OPT_OUT, profile="opt-out")
         assert '<option value="roaming" selected' in html_of(client, STUDY_URL)
+        says(page(client, STUDY_URL), "this profile: roaming . Its columns, in any order: imsi, at, lac .")
         assert "FILE?profile=roaming" in html_of(client, feeds)
         ended(study, 4, {2: FULL}, validate_only=True)
         assert '<option value="default" selected' in html_of(client, STUDY_URL)
@@ -106,6 +118,14 @@ class TestCoverage:
         ended(study, 4, {2: FULL}, duplicate_of=first)
         ended(study, 5, {2: FULL}, kind=Batch.Kind.SUBSCRIBERS)
         assert "C complete 1 day M missing 2 days" in page(client, COVERAGE_URL)
+
+    def test_every_day_leads_to_the_batches_whose_rows_it_has(self, client, study):
+        undone = ended(study, 1, {1: FULL})
+        ended(study, 2, kind=Batch.Kind.VOID_DAY, day=1, filename="")
+        kept = [ended(study, at, {1: FULL}) for at in (3, 4)]
+        html = html_of(client, COVERAGE_URL)
+        links = [f'href="{reverse("operator:batch", args=[batch.pk])}"' in html for batch in (undone, *kept)]
+        assert links == [False, True, True]
 
     def test_every_day_of_the_calendar_leads_to_its_line(self, client, study):
         ended(study, 1, {1: FULL})
@@ -136,7 +156,7 @@ class TestCoverage:
         (source,) = found["sources"]
         assert source["source"] == "default"
         assert source["days"][0] == {
-            "date": "2024-05-01", "status": "partial", "rows_accepted": 300, "files": 1,
+            "date": "2024-05-01", "status": "partial", "rows_with_duplicates": 300, "files": 1,
             "more_to_come": False, "silent_hours": [[9, 10]], "failure": "", "failed_batch": None,
         }  # fmt: skip
         second = {"status": "failed", "failure": "refused", "failed_batch": str(failed.pk)}
@@ -250,6 +270,7 @@ class TestOfFiles:  # checks of real files, from the upload to the page and to t
         says(text, "Earliest event Wed 1 May 2024, 08:00:00 (UTC+02:00)", "Duplicates 2 of 43 (4.7%)")
         says(text, "Latest event Wed 1 May 2024, 23:59:59 (UTC+02:00)", "Subscribers 11", "FR-999 2")
         says(text, "area 43 of 47 (91.5%)")  # 40 + 3; the cells of five others are unknown, strange or empty
+        says(text, "They count as outside the area: 3 of 47 (6.4%)", "Otherwise, you need not do anything")
         says(text, "age 2 of 48 (4.2%) cell 1 of 48 (2.1%) msisdn 0 of 48 (0.0%) time 0 of 48 (0.0%)")
         says(text, "3 of 49 rows contain errors", "bad_timestamp 1 49 time", "wrong_columns 1 50")
         says(text, "In 1 row, the cell column contains text that does not look like the ID of a cell")

@@ -85,7 +85,7 @@ class TestStudies:
         shown = page(client, STUDY_URL)
         says(
             shown,
-            "in any order, but must have the names given in the study file: msisdn , time , age",
+            "with this profile: default . Its columns, in any order: msisdn, time, age",
             "manage.py ingest fair FILE",
         )
         assert shown.count("May 2024 no data") == 3

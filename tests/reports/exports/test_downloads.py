@@ -114,6 +114,17 @@ class TestFiles:
             assert [link for link in links if link in wanted] == wanted
             assert (BUNDLE in links) == (scope == Scope.STUDY)
 
+    def test_days_of_the_address_are_those_of_the_page_and_its_files(self, reader, age):
+        asked = "?from=2024-05-31&to=2024-06-01"
+        page = reader.get(f"{AGE}days/{asked}")
+        assert [report.window for report in page.context["reports"]] == [Window(2, 2), Window(3, 3)]
+        answer = file_of(reader, f"{AGE}days.json{asked}")
+        assert answer.content == FORMATS[Scope.DAYS]["json"].write(select_days(age, days=Window(2, 3)))
+        assert "fair-2024_age_days_2024-05-31_2024-06-01.json" in answer["Content-Disposition"]
+        assert f"{AGE}days.json{asked}" in links_of(reader, f"{AGE}days/{asked}")
+        for query in ("?from=2024-05-31", "?from=1999-01-01&to=1999-01-09"):  # a day alone shows no course
+            assert len(reader.get(f"{AGE}days/{query}").context["reports"]) == age.study.days
+
 
 class TestFindings:
     @pytest.mark.parametrize(("page", "query"), [("compare", COMPARED), ("movement", MOVED)])

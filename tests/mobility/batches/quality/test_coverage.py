@@ -107,7 +107,7 @@ class TestDays:
         ):
             found = covered(*files, **options)
             (day, *_), unattributed = found.sources[0].days, found.unattributed
-            assert (day.rows, day.files, day.failed, unattributed) == (rows, n_files, failed, ())
+            assert (day.rows, len(day.files), day.failed, unattributed) == (rows, n_files, failed, ())
         assert covered(WAITING).sources[0].days[0].more_to_come
         silent = covered(delivery(1, {1: GAP, 2: FULL, 3: FULL})).sources[0].days[0].silent
         assert [(hours.begin, hours.end) for hours in silent] == [(9, 10)]
@@ -162,13 +162,17 @@ class TestFacts:
     def test_unmatched_cells_stand_in_order_and_all_rows_are_accounted_for(self, counts):
         facts = stored(counts)
         assert facts.unmatched_cells == (("208-01-1-99", 5), ("206-01-1-11", 1), ("208-01-1-13", 1))
-        assert (facts.unmatched_more, facts.unmatched_hidden, facts.unmatched_rows) == (6, 4, 47 - 30)
+        assert (facts.unmatched_more, facts.unmatched_hidden, facts.unmatched) == (
+            6,
+            4,
+            Share(part=47 - 30, of=47),
+        )
 
     @pytest.mark.parametrize(("located", "n"), [(23, 0), (24, 3)])
     def test_where_most_rows_have_no_cell_none_is_kept(self, counts, located, n):
         counts.located, counts.locatable_of = located, 48
         facts = stored(counts)
-        assert len(facts.unmatched_cells) == n
+        assert (len(facts.unmatched_cells), facts.is_rather_no_cell) == (n, n == 0)
         assert sum(rows for _, rows in facts.unmatched_cells) + facts.unmatched_hidden == 11
 
     def test_each_reason_names_the_columns_that_it_can_concern(self):
@@ -195,7 +199,7 @@ class TestFacts:
 
     def test_what_was_not_read_has_no_facts_and_a_share_of_nothing_no_value(self):
         facts = Facts.of({})
-        assert (dict(facts.empty), dict(facts.hours), facts.unmatched_rows) == ({}, {}, 0)
+        assert (dict(facts.empty), dict(facts.hours), facts.unmatched.part) == ({}, {}, 0)
         assert (Share(part=0, of=0).value, Share(part=1, of=4).value) == (None, 0.25)
 
 
@@ -337,7 +341,7 @@ class TestWords:
     @pytest.mark.parametrize(
         ("now", "before", "checks", "expected"),
         [({2: day_hours(10)}, {1: FULL}, {"day_subscribers": {"2": 300}}, [
-             "Thu 2 May 2024, Rows accepted: 40, usually 400 (1 earlier day). Is part of the file missing?",
+             "Thu 2 May 2024, Rows with duplicates: 40, usually 400 (1 earlier day). Is part of the file missing?",
              "Thu 2 May 2024, Subscribers: 300, usually 90 (1 earlier day). Was some data sent twice?",
          ]),
          ({3: day_hours(100, silent=(9, 10))}, {1: FULL, 2: FULL}, {}, [
