@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from django.core.management.commands import migrate
 from django.db import connections
 
 from mobility.base import locks
+from mobility.management.commands import migrate
 
 VARIABLE: Final = "MIGRATED_DIR"
 
