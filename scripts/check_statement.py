@@ -49,7 +49,7 @@ ORACLES = {
     "spl": ("grr",),
     "rsfd": ("grr", "ouez", "adp"),
 }
-PRIMES = [n for n in range(2, 256) if all(n % each for each in range(2, isqrt(n) + 1))]
+PRIMES = tuple(n for n in range(2, 256) if all(n % each for each in range(2, isqrt(n) + 1)))
 TALLIES = ("visits", "runs")
 SLOT_MINUTES = (15, 30, 60, 120)
 MAX_DAYS, MAX_EVENT_DAYS = 62, 7_320
@@ -238,7 +238,9 @@ def questions(epsilon: Fraction, k: int) -> Iterator[Channel]:
         yield Channel("question", (*side.thresholds, 2, t, 2 * (2**t - 1)), side.p, q, side.ratio)
 
 
-def hashes(epsilon: Fraction, first: Fraction, k: int, *, primes: list[int], most: int) -> list[Channel]:
+def hashes(
+    epsilon: Fraction, first: Fraction, k: int, *, primes: tuple[int, ...], most: int
+) -> list[Channel]:
     """Return the possible mechanisms of hashed values: a question with r answers, kept, then noisy again.
 
     The kept answer is reported when 64 further bits are below the largest threshold with which one report
@@ -652,7 +654,7 @@ def check_indicator(entry: Json, plan: Plan, index: int, said_epsilon: str, foun
         found.holds(f"{where}, codes", n_codes <= max_codes(plan.days), f"{n_codes} cannot be tallied")
     elif plan.is_hashed(index):
         first, is_open = plan.first_epsilon(index), plan.first and plan.first["cells"] == "optimal"
-        primes = PRIMES if is_open else [2]
+        primes = PRIMES if is_open else (2,)
         possible = hashes(epsilon, first, k, primes=primes, most=max_codes(plan.days))
         found.holds(f"{where}, codes", possible, "too many to be tallied")
         found.equal(f"{where}, nominal_first", Fraction(entry.get("nominal_first", -1)), first)

@@ -46,7 +46,7 @@ NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?|[0-9]+/[0-9]+|[0-9a-f]{64}|[0-9]{4}-[0-9
 TYPED = {"market_share", "min_publication", "small_cell", "visitor", "area", "software", "name", "categories"}
 GRID_KEYS = {"x0_m", "y0_m", "step_m", "n_x", "n_y"}
 # Asked for again and again with the same numbers: a forged statement differs in one.
-NAMES = ("exp_bounds", "log_bounds", "codes", "rounded_up", "worst_ratio")
+NAMES = ("exp_bounds", "log_bounds", "codes", "hashes", "rounded_up", "worst_ratio")
 KEPT = {name: cache(getattr(check_statement, name)) for name in NAMES}
 
 
