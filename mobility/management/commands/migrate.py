@@ -10,6 +10,8 @@ from mobility.routers import VAULT_APP
 class Command(migrate.Command):
     """Django computes the tables of every app at every step, also in a vault that holds those of one app."""
 
+    help = "Update the tables of a database to this version. Run it for each database (docs/upgrading.md)."
+
     def handle(self, *args: Any, **options: Any) -> None:
         is_partial = options["app_label"] or options["plan"] or options["check_unapplied"]
         if options["database"] == "vault" and not is_partial:
