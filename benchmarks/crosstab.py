@@ -2,7 +2,8 @@
 
 - Half widths of one cell on MS-FIMU with declared pairs: 1.96 times the deviation over many keys.
 - Sizes of the grids of HDG (Yang et al., PVLDB 2020) by its rule.
-- Ranges over two of six attributes: HDG over all pairs (its grids, ported) and one declared pair.
+- Ranges over two of six attributes: HDG and TDG over all pairs (their grids, ported) and one declared pair.
+  How much of each error is noise, and how much comes from equal shares inside cells, which stays without it.
 - Variance of one value by other protocols, and speed of reports and of decoding.
 
     python -m benchmarks.crosstab --keys 400
@@ -12,7 +13,7 @@ import argparse
 import importlib.util
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from math import cbrt, exp, sqrt
 from typing import Any, Final
@@ -132,59 +133,99 @@ def _near_power(size: float, most: int) -> int:
     return min(powers, key=lambda power: abs(power - size))
 
 
+def tdg_grid(step: int, n: int = N_HDG, d: int = D, c: int = C) -> int:
+    """Cells of one side of a grid of TDG, which has two-way grids only, for epsilon 0.2 times `step`."""
+    e = exp(0.2 * step)
+    return _near_power(sqrt(2 * 0.03 * (e - 1) * sqrt(n / (d * (d - 1) // 2) / e)), c)
+
+
 def range_lines() -> Iterator[str]:
     """Mean absolute errors in points: shares in random ranges of half of the values of both attributes."""
-    yield (
-        "| data | epsilon | HDG, all 15 pairs | one pair, 64 x 64 | in 8 x 8 groups | without noise |\n"
-        "|--|--|--|--|--|--|"
-    )
+    yield "| data | epsilon | method | error | of noise | without noise |\n|--|--|--|--|--|--|"
     for name, draw in (("Gaussian", _gaussian), ("Zipf 1.1", _zipf)):
         for step in (5, 10):
-            errors = range_errors(draw, step=step)
-            yield f"| {name} | {step / 5:g} | " + " | ".join(f"{100 * each:.2f}" for each in errors) + " |"
+            for method, errors in range_errors(draw, step=step).items():
+                shown = " | ".join(f"{100 * each:.2f}" for each in errors)
+                yield f"| {name} | {step / 5:g} | {method} | {shown} |"
 
 
-def range_errors(draw: Callable[[ldp.KeyedStream], Floats], *, step: int) -> list[float]:
-    """Errors of HDG, of all cells of a pair, and of groups of 8 values with equal shares inside."""
+def range_errors(
+    draw: Callable[[ldp.KeyedStream], Floats], *, step: int, runs: int = 200
+) -> dict[str, list[float]]:
+    """Errors of the grids of HDG and TDG, of all cells of a pair, and of groups of 8 values.
+
+    Each in all, of the noise alone, and without noise.
+    """
     stream = ldp.KeyedStream(step.to_bytes(16, "big"))
     truth = draw(stream)
-    epsilon = 0.2 * step
-    g1, g2 = hdg_grids()[step - 1]
-    noise = 4 * exp(epsilon) / (exp(epsilon) - 1) ** 2
-    errors = []
-    for _ in range(40):
-        low = stream.uniform_int(2, 0, C // 2)
-        asked = np.zeros((2, C))
-        for axis, start in enumerate(low):
-            asked[axis, start : start + C // 2] = 1
-        right = asked[0] @ truth @ asked[1]
-        hdg = _hdg_answer(truth, asked, (g1, g2), noise * 21 / N_HDG, stream)
-        per_cell = noise * 7 / N_HDG  # six attributes and the pair
-        cells = truth + sqrt(per_cell) * _normal(stream, *truth.shape)
-        groups = _grouped(truth, 8, 8) + sqrt(per_cell) * _normal(stream, 8, 8)
-        tables = (cells, _spread(groups), _spread(_grouped(truth, 8, 8)))
-        errors.append([hdg - right, *(asked[0] @ table @ asked[1] - right for table in tables)])
-    return [float(each) for each in np.abs(errors).mean(axis=0)]
+    noise = 4 * exp(0.2 * step) / (exp(0.2 * step) - 1) ** 2 / N_HDG  # of a cell, if everyone answered
+    one, two = hdg_grids()[step - 1]
+
+    # One pair is asked of one in seven people: there are six attributes too. `size` is 1, or 0 without noise.
+    def groups(size: float, n: int) -> Floats:
+        return _grouped(truth, n, n) + sqrt(7 * noise * size) * _normal(stream, n, n)
+
+    def grids(size: float, n_grids: int, *, one: int | None, two: int) -> Floats:
+        return _fitted(truth, one=one, two=two, noise=n_grids * noise * size, stream=stream)
+
+    methods: dict[str, Callable[[float], Floats]] = {
+        "HDG, all 15 pairs": lambda size: grids(size, 21, one=one, two=two),
+        "TDG, all 15 pairs": lambda size: grids(size, 15, one=None, two=tdg_grid(step)),
+        "one pair, 64 x 64": lambda size: groups(size, C),
+        "one pair, 8 x 8 groups": lambda size: _spread(groups(size, 8)),
+        "the same, none negative": lambda size: _spread(_none_negative(groups(size, 8))),
+    }
+    places = ldp.KeyedStream(b"random ranges...").uniform_int(2 * runs, 0, C // 2).reshape(runs, 2, 1)
+    asked = ((places <= np.arange(C)) & (np.arange(C) < places + C // 2)).astype(np.float64)
+    right = _answers(asked, [truth] * runs)
+    found = {}
+    for name, method in methods.items():
+        noisy, exact = (
+            _answers(asked, tables) for tables in ([method(1) for _ in asked], [method(0)] * runs)
+        )
+        found[name] = [float(np.abs(each).mean()) for each in (noisy - right, noisy - exact, exact - right)]
+    return found
 
 
-def _hdg_answer(
-    truth: Floats, asked: Floats, sizes: tuple[int, int], variance: float, stream: ldp.KeyedStream
-) -> float:
-    """Answer of HDG: a table that fits its grids, by weighted updates, after removing negative shares."""
-    g1, g2 = sizes
-    sd = sqrt(variance)
-    rows, columns = (_grouped(truth, *shape).ravel() for shape in ((g1, 1), (1, g1)))
-    rows, columns = (ldp.project_simplex(each + sd * _normal(stream, g1)) for each in (rows, columns))
-    pair = ldp.project_simplex((_grouped(truth, g2, g2) + sd * _normal(stream, g2, g2)).ravel()).reshape(
-        g2, g2
-    )
+def _answers(asked: Floats, tables: Sequence[Floats]) -> Floats:
+    """Share in each range, from a table for each."""
+    return np.array([rows @ table @ columns for (rows, columns), table in zip(asked, tables, strict=True)])
+
+
+def _none_negative(table: Floats) -> Floats:
+    return ldp.project_simplex(table.ravel()).reshape(table.shape)
+
+
+def _fitted(truth: Floats, *, one: int | None, two: int, noise: float, stream: ldp.KeyedStream) -> Floats:
+    """Table of HDG, or of TDG without one-way grids: near equal shares, and fitting its grids.
+
+    Notes
+    -----
+    All grids of an attribute are made to agree on its shares in `two` parts, by inverse variances: so the
+    other four pairs of each of both attributes help. Then negative shares go, and updates fit the grids.
+    """
+    pair = _grouped(truth, two, two) + sqrt(noise) * _normal(stream, two, two)
+    shapes = [] if one is None else [(one, 1), (1, one)]
+    ways = [_grouped(truth, *shape) + sqrt(noise) * _normal(stream, *shape) for shape in shapes]
+    for axis, shape in enumerate([(two, 1), (1, two)]):
+        others = _grouped(truth, *shape) + sqrt(noise * two / 4) * _normal(stream, *shape)
+        own = pair.sum(axis=1 - axis, keepdims=True)
+        told, variances = [own, others], [two, two / 4]
+        if one is not None:
+            told.append(ways[axis].reshape(two, -1).sum(axis=1).reshape(shape))
+            variances.append(one / two)
+        agreed = np.average(told, axis=0, weights=1 / np.array(variances))
+        pair = pair + (agreed - own) / two
+        if one is not None:
+            ways[axis] = ways[axis] + np.repeat((agreed - told[-1]) * two / one, one // two, axis=axis)
+    grids = [_none_negative(each) for each in (*ways, pair)]
     table = np.full((C, C), 1 / C**2)
     for _ in range(50):
-        for grid in (rows.reshape(g1, 1), columns.reshape(1, g1), pair):
+        for grid in grids:
             now = _grouped(table, *grid.shape)
             ratio = np.divide(grid, now, out=np.zeros_like(now), where=now > 0)
             table = table * np.kron(ratio, np.ones((C // grid.shape[0], C // grid.shape[1])))
-    return float(asked[0] @ table @ asked[1])
+    return table
 
 
 def _grouped(table: Floats, rows: int, columns: int) -> Floats:
