@@ -211,7 +211,7 @@ def joint_pages_of(study: "Study") -> Iterator[Page]:
     crosstab, flows = (reverse(f"reports:{name}", args=[study.slug]) for name in ("crosstab", "flows"))
     for name, path, budget_ms in (
         ("cross-tabulation, 12 x 37", crosstab, 150.0),
-        ("cross-tabulation with a filter sentence", f"{crosstab}?only-group=2,3&only-region=5", 150.0),
+        ("cross-tabulation with a filter sentence", f"{crosstab}?only-group=2,3&only-region=5", 100.0),
         ("flows, 62 x 62", flows, 250.0),
     ):
         yield Page(study=study.slug, name=name, path=path, budget_ms=budget_ms)
