@@ -390,8 +390,8 @@ class ModelRow(Strict):
     third_category: str
     frequency: float | None
     std_error: float | None = Field(description="of noise and sampling, not of the model")
-    ci_low: float | None
-    ci_high: float | None
+    ci_low: float | None = Field(description="lower end of the model interval, which is not a 95% interval")
+    ci_high: float | None = Field(description="upper end of the model interval")
     visitors: Number
     visitors_ci_low: Number
     visitors_ci_high: Number

@@ -138,6 +138,13 @@ def moving_words(flows: Flows) -> list[str]:
     if flows.staying is not None:
         text = gettext("Same zone for both %(origin)s and %(destination)s: %(figure)s.")
         found.append(text % {**values, "figure": amount(flows.staying, of_moves=False)})
+        found.append(
+            gettext(
+                "Commuters who sleep in one zone and spend the day in another are among the people in "
+                "different zones. Visitors on day trips are too: a night zone is not a home, and a day zone "
+                "is not a workplace."
+            )
+        )
     return found
 
 

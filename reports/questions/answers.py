@@ -266,7 +266,11 @@ QUESTIONS: Final = (
         links=lambda facts: facts.pages("indicator", facts.of_zones),
         missing=_no_zones,
     ),
-    Question(text=_("How many people go from one zone to another?"), links=_flow_links, missing=_no_flows),
+    Question(
+        text=_("How many people go from one zone to another, for example commuters?"),
+        links=_flow_links,
+        missing=_no_flows,
+    ),
     Question(
         text=_("Which zones do people visit in a day, and which zones do they visit on the same day?"),
         links=lambda facts: facts.page("visited", gettext("Visited zones")) if facts.visited else [],

@@ -77,9 +77,11 @@ def model_words(table: ModelTable) -> str:
     return gettext(
         "This is a model, not an estimate. These joint indicators are first adjusted until they "
         "agree with one another: %(pairs)s. The model is the table with the maximum entropy among "
-        "all tables that agree with them. The intervals are approximate: they account for noise and "
+        "all tables that agree with them. The intervals are model intervals: they account for noise and "
         "sampling, but not for the assumption that the relationship between two indicators does not "
-        "depend on the third."
+        "depend on the third. Even if this assumption is correct, 95%% coverage is not guaranteed. On "
+        "average, at least 93 of 100 model intervals contain the true share. In very uneven tables, the "
+        "interval of a single cell may contain it in only 80 of 100 cases."
     ) % {"pairs": pairs}
 
 
