@@ -234,26 +234,73 @@ def test_totals_are_exact_and_no_cell_reaches_the_main_database(pipeline, files,
     assert seen.stays.pseudonym[0].tobytes() not in bytes(state.blob)
 
 
-def test_streams_count_answers_on_one_day_of_each_window(make_pipeline, definition, files, truth):
-    """Each person has a slot for the whole study; other days have the others."""
-    window = 3
-    pipeline = make_pipeline(plan=replace(definition.plan, mechanism="smp-stream", window_days=window))
+WINDOW = 3  # of streams
+OF_STREAM = ("stayed_in", "slept_in", "trip")
+
+
+@pytest.fixture
+def make_stream(make_pipeline, definition):
+    plan = replace(definition.plan, mechanism="smp-stream", window_days=WINDOW)
+    return lambda **settings: make_pipeline(plan=plan, **settings)
+
+
+def who_answers_on(slug, day):
+    """Those whose slot it is: each person has one for the whole study, other days have the others."""
+    fields = {"purpose": CHOOSE_SLOT, "indicator": INDICATORS.index(slug), "plan_version": 0, "value": 0}
+    return {
+        name
+        for name in who_answers(slug)
+        if reference_below(SANITISE_KEY, WINDOW, pseudonym=pseudonym(name), **fields) == day % WINDOW
+    }
+
+
+def test_streams_count_answers_on_one_day_of_each_window(make_stream, files, truth):
+    pipeline = make_stream()
     upload_all(pipeline, files)
-    for index, slug in enumerate(INDICATORS):
-        if slug not in ("stayed_in", "slept_in", "trip"):
-            continue
-        fields = {"purpose": CHOOSE_SLOT, "indicator": index, "plan_version": 0, "value": 0}
-        slot_of = {
-            name: reference_below(SANITISE_KEY, window, pseudonym=pseudonym(name), **fields)
-            for name in who_answers(slug)
-        }
+    for slug in OF_STREAM:
         for day in range(1, DAYS + 1):
-            who = {name for name, slot in slot_of.items() if slot == day % window}
-            expected = truth.counts(getattr(truth, slug), day=day, who=who)
+            expected = truth.counts(getattr(truth, slug), day=day, who=who_answers_on(slug, day))
             assert counted(pipeline, slug, day) == expected
             assert pipeline.answers(slug, day, day) == expected.total()
         assert sum(pipeline.answers(slug, day, day) for day in range(1, DAYS + 1)) > 0
         assert Indicator.objects.get(study__slug=pipeline.study.slug, slug=slug).max_values == 2
+
+
+def test_a_day_of_a_stream_in_two_files_counts_as_in_one(make_stream, files, rows, tmp_path):
+    plain, mixed = make_stream(), make_stream(slug="mixed")
+    plain.upload(write_file(tmp_path / "all.csv", rows))
+    mixed.upload(files[3], *halves_of(files[2], tmp_path), more_to_come=True)
+    mixed.upload(files[DAYS + 1], files[4], files[1], files[3], files[0], files[2])
+    assert mixed.tallies() == plain.tallies()
+
+
+def test_a_late_file_gives_nobody_a_second_answer_of_a_stream(make_stream, files, rows, tmp_path):
+    """Only those who had none on their day give one; a published answer stays, whatever the rows now say."""
+    pipeline, late = make_stream(), [row for row in rows if row.day == 2 and row.local.hour >= 16]
+    first = [row for row in rows if row not in late]
+    pipeline.upload(write_file(tmp_path / "first.csv", first))
+    known, full = truth_of(first), truth_of(rows)
+    who = who_answers_on("stayed_in", 2)
+    before = known.counts(known.stayed_in, day=2, who=who)
+    assert counted(pipeline, "stayed_in", 2) == before
+    (batch,) = pipeline.upload(write_file(tmp_path / "late.csv", late))
+    expected = known.counts({**full.stayed_in, **known.stayed_in}, day=2, who=who)
+    assert counted(pipeline, "stayed_in", 2) == expected
+    assert expected.total() > before.total() and batch.notes["late_change"] > 0
+    assert max(answers_in_windows(pipeline)) == 1
+    given = pipeline.tallies()
+    pipeline.upload(tmp_path / "late.csv", tmp_path / "first.csv")
+    assert pipeline.tallies() == given
+
+
+def answers_in_windows(pipeline):
+    """Answers of each person to each stream on any days of a window, by the vault."""
+    study, found = open_study(pipeline.study), set()
+    for presence in map(study.unseal_presence, PresenceShard.objects.filter(study=pipeline.study)):
+        is_given = presence.daily != NO_VALUE
+        for first in range(DAYS - WINDOW + 1):
+            found |= set(is_given[:, :, first : first + WINDOW].sum(axis=2).ravel().tolist())
+    return found
 
 
 def test_rows_add_up(pipeline, rows, truth, tmp_path):
