@@ -274,8 +274,8 @@ def test_a_day_of_a_stream_in_two_files_counts_as_in_one(make_stream, files, row
     assert mixed.tallies() == plain.tallies()
 
 
-def test_a_late_file_gives_nobody_a_second_answer_of_a_stream(make_stream, files, rows, tmp_path):
-    """Only those who had none on their day give one; a published answer stays, whatever the rows now say."""
+def test_a_late_file_causes_no_second_answer_of_a_stream(make_stream, files, rows, tmp_path):
+    """Only those who had none on their day give one. A published answer stays."""
     pipeline, late = make_stream(), [row for row in rows if row.day == 2 and row.local.hour >= 16]
     first = [row for row in rows if row not in late]
     pipeline.upload(write_file(tmp_path / "first.csv", first))
