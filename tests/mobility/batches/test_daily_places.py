@@ -245,7 +245,7 @@ def make_stream(make_pipeline, definition):
 
 
 def who_answers_on(slug, day):
-    """Those whose slot it is: each person has one for the whole study, other days have the others."""
+    """Return the people whose slot it is: each has one for the whole study, other days have the others."""
     fields = {"purpose": CHOOSE_SLOT, "indicator": INDICATORS.index(slug), "plan_version": 0, "value": 0}
     return {
         name
