@@ -37,6 +37,7 @@ from reports.privacy.event_texts import event_definition, event_limits, event_un
 from reports.privacy.retention import retention
 from reports.privacy.statement.locations import location_facts, location_limits, location_protection
 from reports.privacy.statement.presence import presence_facts, presence_limits
+from reports.privacy.statement.scaling import scaling_facts
 from reports.privacy.statement.slots import slots_facts, slots_limits
 from reports.privacy.statement.sums import sums_facts
 from reports.studies.models import Area, Indicator, Study
@@ -245,6 +246,7 @@ def privacy_statement(study: Study, *, with_names: bool = False) -> dict[str, An
         "presence": presence_facts(spec, study),
         **slots_facts(spec, study),
         **sums_facts(study, plan, spec),
+        **scaling_facts(study),
         "composition": composition_facts(study, with_names=with_names),
         "not_protected": not_protected(spec),
         "retention": retention(study),

@@ -1,17 +1,23 @@
 """Totals scaled by market shares of categories, from tallies to pages, files, the API and shared links."""
 
+import io
 import json
+import zipfile
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
+import jsonschema
 import numpy as np
 import pytest
+from django.conf import settings
 from django.utils import translation
 
 from reports.estimates.queries import Window, window_report
+from reports.exports.bundle import bundle_of
 from reports.extrapolation.queries import NoSharesError, extrapolation, extrapolations
 from reports.extrapolation.texts import total_sentence
+from reports.privacy.statement.document import privacy_statement
 from reports.sharing import actions as access
 from reports.studies.models import Study
 from reports.studies.studyfile.category_shares import CategoryShare, CategoryShares
@@ -39,6 +45,29 @@ def study():
 
 def gender(study):
     return study.indicators.get(slug="gender")
+
+
+def test_the_statement_and_the_bundle_name_the_shares_and_their_days(reader, study) -> None:
+    plain = factory.published(slug="plain", epsilon="3")
+    found = {each.slug: privacy_statement(each) for each in (study, plain)}
+    schema = json.loads((settings.BASE_DIR / "docs/statement.schema.json").read_text())
+    for each in found.values():
+        jsonschema.Draft202012Validator(schema).validate(each)
+    assert "extrapolation" not in found["plain"]
+    told = found[study.slug]["extrapolation"]
+    (given,) = told["market_shares"]
+    assert (given["name"], given["valid_from"], given["valid_to"]) == ("Survey 7", "2024-05-01", "2024-06-01")
+    assert {each["category"]: each["share"] for each in given["shares"]} == NUMBERS
+    with zipfile.ZipFile(io.BytesIO(bundle_of(study))) as bundle:
+        assert json.loads(bundle.read("statement.json"))["extrapolation"] == told
+    page = reader.get("/studies/fair-2024/statement/").content.decode()
+    for said in (
+        "does not change epsilon",
+        "Survey 7 (<code>gender</code>, valid from",
+        "M 20.0% (17.0%\u2013",
+    ):
+        assert said in page, said
+    assert "scaling-title" not in reader.get("/studies/plain/statement/").content.decode()
 
 
 def test_the_total_is_the_sum_over_categories_and_covers_the_truth(study) -> None:
