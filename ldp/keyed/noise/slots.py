@@ -7,7 +7,7 @@ law is exactly the discrete Gaussian, P(z) in proportion to exp(-z**2 / (2 varia
 Source: Canonne, Kamath and Steinke, NeurIPS 2020, algorithms 1 to 3.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import count
 from math import isqrt
@@ -20,7 +20,8 @@ from ldp.errors import LdpError
 from ldp.kernels.entropy import SLOT_NOISE, KeyedPrf
 from ldp.privacy.slots import SlotNoise
 
-_DRAWS: Final = 64  # words that are made at once
+_DRAWS: Final = 64  # words of a count that are made at once
+_COUNTS: Final = 256  # that get their first words at once
 _MAX_DRAWS: Final = 2**32
 _WORD_BITS: Final = 64
 
@@ -48,34 +49,42 @@ def slot_noise_counts(
     if slots.size and not (slots.min() >= 0 and slots.max() < 2**32):
         raise LdpError(f"slots must be in [0, 2**32), got {slots.min()} to {slots.max()}")
     drawn = np.empty(slots.size, np.int64)
-    for place, (slot, zone) in enumerate(zip(slots.tolist(), zones.tolist(), strict=True)):
-        drawn[place] = discrete_gaussian(noise.variance, _source(prf, slot, zone, plan_version))
+    for start in range(0, slots.size, _COUNTS):
+        places = slots[start : start + _COUNTS], zones[start : start + _COUNTS]
+        words = _words(prf, *places, first=0, plan_version=plan_version).tolist()
+        for place, (slot, zone, made) in enumerate(zip(*places, words, strict=True), start=start):
+            drawn[place] = discrete_gaussian(noise.variance, _source(prf, slot, zone, plan_version, made))
     return drawn
 
 
-def _source(prf: KeyedPrf, slot: int, zone: int, plan_version: int) -> Source:
-    """Words of one count, as often as it is called."""
+def _words(
+    prf: KeyedPrf, slots: NDArray[np.int64], zones: NDArray[np.int64], *, first: int, plan_version: int
+) -> Words:
+    """Words of some counts from the draw `first` on, shape (n, _DRAWS)."""
+    draws = np.arange(first, first + _DRAWS, dtype=np.uint64) << np.uint64(32)
+    words = prf.words(
+        (slots.astype(np.uint64)[:, np.newaxis] | draws).ravel(),
+        purpose=SLOT_NOISE,
+        indicator=0,
+        plan_version=plan_version,
+        values=np.repeat(zones.astype(np.uint32), _DRAWS),
+        counter=0,
+    )
+    return words[:, 0].reshape(-1, _DRAWS)
 
-    def words() -> Words:
-        draws = np.arange(first, first + _DRAWS, dtype=np.uint64)
-        return prf.words(
-            draws << np.uint64(32) | np.uint64(slot),
-            purpose=SLOT_NOISE,
-            indicator=0,
-            plan_version=plan_version,
-            values=zone,
-            counter=0,
-        )[:, 0]
 
-    held: list[int] = []
-    first = 0
+def _source(prf: KeyedPrf, slot: int, zone: int, plan_version: int, made: Sequence[int] = ()) -> Source:
+    """Words of one count, as often as it is called: first those that are made."""
+    held, first = list(made[::-1]), len(made)
 
     def word() -> int:
         nonlocal first
         if not held:
             if first >= _MAX_DRAWS:
                 raise LdpError("noise must end: the key or the cipher is broken")
-            held.extend(words().tolist()[::-1])
+            place = np.array([slot]), np.array([zone])
+            (more,) = _words(prf, *place, first=first, plan_version=plan_version).tolist()
+            held.extend(more[::-1])
             first += _DRAWS
         return held.pop()
 
