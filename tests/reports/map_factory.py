@@ -14,6 +14,7 @@ from ldp.keyed.noise.locations import LocationSanitiser
 from reports.models import Plan, Study
 from reports.studies.studyfile.definition import AreaDefinition, Cell, LocationDefinition
 from tests.reports import report_factory as factory
+from tests.reports.kept import made_once
 
 ZONES = ("North west", "North <east>", "South west", "South east")
 HOME = factory.indicator("home", *ZONES[:3], "NR")  # one zone is no category, one category is no zone
@@ -50,6 +51,7 @@ LOCATION = LocationDefinition(
 )
 
 
+@made_once
 def create_located(
     *indicators: Any, n: int = 3000, location: LocationDefinition = LOCATION, **changes: Any
 ) -> Study:

@@ -28,6 +28,7 @@ from reports.studies.studyfile.definition import (
 )
 from reports.transfer.publications import apply_publication
 from reports.transfer.studies import create_study_rows
+from tests.reports.kept import made_once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +166,7 @@ def void(study: Study, *, day: int, n: int = 4000) -> None:
     apply(study, plan, before + after, voided_days=1)
 
 
+@made_once
 def published(*asked: IndicatorDefinition, n: int = 4000, gap: int = 0, **changes: Any) -> Study:
     study = create(*asked, **changes)
     people = crowd(study, n=n)

@@ -18,6 +18,7 @@ from reports.transfer.publications import apply_publication
 from reports.transfer.studies import create_study_rows
 from tests.reports import map_factory
 from tests.reports import report_factory as factory
+from tests.reports.kept import made_once
 
 HALVES = ZoneLevel(name="halves", zones=("West", "East"), within=(0, 1, 0, 1), geojson={})
 DEFINITION = SlotsDefinition(
@@ -59,6 +60,7 @@ def daily(slot: int) -> list[int]:
     return [1000 + 100 * evening + 50 * day, 500, 200 + 10 * at, 0]
 
 
+@made_once
 def published(*, slots: int = 4 * 48, definition: SlotsDefinition = DEFINITION, **changes: Any) -> Study:
     study = create(definition, **changes)
     publish(study, counts_of(study, daily, slots=slots))

@@ -8,11 +8,12 @@ from reports.boards.actions import create_board
 from reports.models import Study
 from tests.reports import report_factory as factory
 from tests.reports.flows.conftest import DAY_ZONE, SIZES
+from tests.reports.kept import made_once
 from tests.reports.map_factory import HOME, area
 
 
-@pytest.fixture
-def rich(db) -> Study:
+@made_once
+def rich_study() -> Study:
     trip = factory.joint("trip", HOME, DAY_ZONE, kind="daily")
     asked = factory.GENDER, factory.MANY, factory.LENGTH, HOME, DAY_ZONE, trip
     study = factory.create(*asked, area=area(), epsilon="6")
@@ -21,6 +22,11 @@ def rich(db) -> Study:
     people.daily["trip"] = np.stack([joint_codes([homes, each], sizes=SIZES) for each in zones], axis=1)
     factory.publish(study, people)
     return study
+
+
+@pytest.fixture
+def rich(db) -> Study:
+    return rich_study()
 
 
 @pytest.fixture

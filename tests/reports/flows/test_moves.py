@@ -29,6 +29,7 @@ from reports.questions.facts import Facts
 from reports.simulator.example import draw_example
 from reports.simulator.model import Setting, questions_of_study, simulate
 from tests.reports import report_factory as factory
+from tests.reports.kept import made_once
 from tests.reports.map_factory import HOME, ZONES, area
 from tests.reports.page_texts import Markup, check_document, csv_rows, words
 
@@ -50,7 +51,13 @@ def moves_of(person: int, day: int) -> list[int]:
 MOVES = {day: [moves_of(person, day) for person in range(N)] for day in DAYS}
 
 
-def published(*, mechanism: str = "smp-grr", **changes: object) -> tuple[Study, np.ndarray]:
+def published(**changes: object) -> tuple[Study, np.ndarray]:
+    study = with_moves(**changes)
+    return study, factory.crowd(study, n=N).bitmaps
+
+
+@made_once
+def with_moves(*, mechanism: str = "smp-grr", **changes: object) -> Study:
     trips = factory.moves("trips", *ZONES, per_day=PER_DAY)
     asked = {"epsilon": "4", "area": area(), "mechanism": mechanism}
     study = factory.create(HOME, trips, **(asked | changes))
@@ -64,7 +71,7 @@ def published(*, mechanism: str = "smp-grr", **changes: object) -> tuple[Study, 
             1, people.pseudonyms, starts=starts, codes=codes, day=day
         )
     factory.publish(study, people)
-    return study, people.bitmaps
+    return study
 
 
 def true_moves(bitmaps: np.ndarray, *days: int) -> np.ndarray:

@@ -24,6 +24,7 @@ from reports.questions.facts import Facts
 from reports.simulator.model import Setting, questions_of_study, simulate
 from reports.simulator.texts import unreachable_words
 from tests.reports import report_factory as factory
+from tests.reports.kept import made_once
 from tests.reports.map_factory import HOME, ZONES, area
 from tests.reports.page_texts import Markup, check_document, csv_rows, words
 
@@ -44,7 +45,13 @@ def items_of(items: str, person: int, day: int) -> list[int]:
     return zones if items == "places" else [PAIRS.index(pair) for pair in combinations(zones, 2)]
 
 
-def published(items: str, *, per_day: int, **changes: object) -> tuple[Study, np.ndarray]:
+def published(items: str, **changes: object) -> tuple[Study, np.ndarray]:
+    study = with_visits(items, **changes)
+    return study, factory.crowd(study, n=N).bitmaps
+
+
+@made_once
+def with_visits(items: str, *, per_day: int, **changes: object) -> Study:
     seen = factory.visits("seen", items, *ZONES, per_day=per_day)
     study = factory.create(HOME, seen, **({"epsilon": "4", "area": area()} | changes))
     people, plan = factory.crowd(study, n=N), Plan.objects.get(study=study)
@@ -56,7 +63,7 @@ def published(items: str, *, per_day: int, **changes: object) -> tuple[Study, np
         asked = {"starts": starts, "codes": codes, "day": day}
         people.daily["seen"][:, day - 1] = sanitiser.picked_moves(1, people.pseudonyms, **asked)
     factory.publish(study, people)
-    return study, people.bitmaps
+    return study
 
 
 def true_visitors(items: str, bitmaps: np.ndarray, *days: int, per_day: int) -> np.ndarray:

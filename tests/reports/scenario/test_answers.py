@@ -18,6 +18,7 @@ from reports.scenario.queries import Answer, Bar, NoScenarioError, Prepared, ans
 from reports.scenario.query import Question, question_of
 from reports.studies.models import Study
 from tests.reports import report_factory as factory
+from tests.reports.kept import made_once
 
 pytestmark = pytest.mark.django_db
 
@@ -26,6 +27,7 @@ def asked(study: Study, query: str) -> Question:
     return question_of(QueryDict(query), study=study)
 
 
+@made_once
 def published(people: dict[int, int], **changes: Any) -> Study:
     study = factory.create(factory.GENDER, **changes)
     factory.publish(study, factory.of_days(study, people))
