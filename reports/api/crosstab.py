@@ -1,4 +1,4 @@
-"""Questions about joint indicators as the API answers them."""
+"""Questions about categories of indicators as the API answers them."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from reports.api.answers import Content, answer, as_json
 from reports.api.schemas import Query, Range
 from reports.base.problems import FieldError, ProblemError
 from reports.crosstab.association import verdict_of
-from reports.crosstab.joints import Joint, Part, joint_indicators
+from reports.crosstab.joints import Joint, Part, joint_indicators, selectable_indicators
 from reports.crosstab.model import MODEL, THIRD, model_table, model_view, triples
 from reports.crosstab.queries import NoCrosstabError, measure
 from reports.crosstab.query import COLUMNS, ROWS, checked_choice, joint_of, part_view
@@ -34,7 +34,7 @@ def query_answer(request: HttpRequest, study: Study, question: Query) -> HttpRes
     Raises
     ------
     FieldError : a field names something that there is not
-    ProblemError : 422 where the study has no figures of joint indicators
+    ProblemError : 422 where the study has no such figures
     """
     joint = _joint(study, question.indicator)
     window = _window(study, question)
@@ -100,11 +100,9 @@ def association_answer(
 
 
 def _joint(study: Study, slug: str) -> Joint:
-    joints = joint_indicators(study)
+    joints = selectable_indicators(study)
     if not joints:
-        raise ProblemError(
-            422, gettext("This study has no joint indicators, so it has no cross-tabulations.")
-        )
+        raise ProblemError(422, gettext("This study has no indicator with categories to select."))
     try:
         return joint_of(slug or "?", joints)
     except WindowError as error:
@@ -156,7 +154,8 @@ def _codes(part: Part, asked: list[str | None] | Range, *, field: str) -> list[i
         groups: dict[str | None, tuple[int, ...]] = dict(part.groups)
         codes = [_known(part, each, groups, at=f"{field}.{part.slug}.{i}") for i, each in enumerate(asked)]
         return [code for group in codes for code in group]
-    code_of[None] = part.no_value
+    if part.has_no_value:
+        code_of[None] = part.no_value
     return [_known(part, each, code_of, at=f"{field}.{part.slug}.{i}") for i, each in enumerate(asked)]
 
 

@@ -134,9 +134,9 @@ class Range(Strict):
 
 
 class Query(Strict):
-    """A question about the combinations of a joint indicator."""
+    """A question about the categories of an indicator, or about combinations of a joint one."""
 
-    indicator: str = Field(description="slug of a joint indicator")
+    indicator: str = Field(description="slug of an indicator; a single one is its own only part")
     first_day: GivenDay | None = Field(None, alias="from", description="first day; default: of the study")
     last_day: GivenDay | None = Field(None, alias="to", description="last day; default: the same day")
     where: Filter = Field({}, validate_default=True)

@@ -398,7 +398,7 @@ def smoothed(request: HttpRequest, study: str, indicator: str) -> HttpResponseBa
     summary=gettext_noop("Share of selected categories"),
 )
 def queries(request: HttpRequest, study: str, question: schemas.Query) -> HttpResponseBase:
-    """Return the share of the visitors who have some categories of each part of a joint indicator."""
+    """Return the share of the visitors with some categories of an indicator, or of each of its parts."""
     refuse_unknown(request)
     found = study_of(request, study)
     return query_answer(request, found, question)

@@ -21,9 +21,13 @@ _INTERVAL: Final = re.compile(r"[0-9] ?(-|\u2013|to|à) ?[0-9]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One part of a joint indicator; the last code stands for people without a value."""
+    """One part of a joint indicator; the last code stands for people without a value.
+
+    A single indicator has no such code (`has_no_value`): those people do not report.
+    """
 
     indicator: Indicator
+    has_no_value: bool = True
 
     @property
     def slug(self) -> str:
@@ -36,12 +40,12 @@ class Part:
     @property
     def size(self) -> int:
         """Number of codes."""
-        return len(self.indicator.categories) + 1
+        return len(self.indicator.categories) + self.has_no_value
 
     @property
     def no_value(self) -> int:
-        """Code of people without a value."""
-        return self.size - 1
+        """Code of people without a value, after those of the categories."""
+        return len(self.indicator.categories)
 
     @property
     def n_ordered(self) -> int:
@@ -66,7 +70,8 @@ class Part:
     @property
     def names(self) -> list[str]:
         """Names of all codes in the active language."""
-        return [*self.indicator.shown_categories, gettext("no value")]
+        names: list[str] = self.indicator.shown_categories
+        return [*names, gettext("no value")] if self.has_no_value else names
 
     @property
     def file_names(self) -> list[str]:
@@ -76,10 +81,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joint:
-    """A joint indicator."""
+    """A joint indicator; or a single one, which has itself as its only part."""
 
     indicator: Indicator
     parts: tuple[Part, ...]
+
+    @property
+    def is_single(self) -> bool:
+        return len(self.parts) == 1
 
     @property
     def codes(self) -> Codes:
@@ -93,6 +102,27 @@ class Joint:
             np.array(choice.get(place) or range(part.size), np.int64) for place, part in enumerate(self.parts)
         ]
         return np.asarray(self.codes[np.ix_(*axes)].ravel(), np.int64)
+
+
+def is_selectable(spec: PlanSpec, indicator: Indicator) -> bool:
+    """Return whether shares of categories of a single indicator are added up: no numbers, moves or events."""
+    asked = spec.indicators[spec.index(indicator.slug)]
+    has_shares = not asked.parts and asked.scale is None and indicator.max_moves is None
+    return has_shares and not indicator.study.of_events
+
+
+def selectable_indicators(study: Study) -> list[Joint]:
+    """Return the joint indicators, and the single ones whose categories can be selected, in plan order."""
+    spec = PlanSpec.from_json(current_plan(study).spec)
+    of_slug = {each.slug: each for each in study.indicators.select_related("study")}
+    return joint_indicators(study) + [
+        Joint(
+            indicator=of_slug[each.slug],
+            parts=(Part(indicator=of_slug[each.slug], has_no_value=False),),
+        )
+        for each in spec.indicators
+        if is_selectable(spec, of_slug[each.slug])
+    ]
 
 
 def joint_indicators(study: Study) -> list[Joint]:

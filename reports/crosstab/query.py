@@ -30,7 +30,7 @@ class View:
 
     Parameters
     ----------
-    rows, columns : places of two different parts
+    rows, columns : places of two different parts; both 0 for a single indicator, which has no table
     within : code of the third part that all cells have; None: all codes are added up, or there is no third
     base : what a cell is a share of
     with_no_value : also rows and columns of people without a value whose interval includes 0
@@ -70,7 +70,9 @@ class View:
     def chosen(self) -> dict[str, str]:
         """Return all but the days as parameters of an address; the joint indicator comes first."""
         parts = self.joint.parts
-        values = {INDICATOR: self.joint.indicator.slug, ROWS: self.row_part.slug}
+        values = {INDICATOR: self.joint.indicator.slug}
+        if not self.joint.is_single:
+            values[ROWS] = self.row_part.slug
         if self.third is not None:
             values[COLUMNS] = self.column_part.slug
         if self.within is not None:
@@ -134,7 +136,7 @@ def joint_of(slug: str, joints: Sequence[Joint]) -> Joint:
             return joint
     known = ", ".join(joint.indicator.slug for joint in joints)
     raise WindowError(
-        gettext("This study has no joint indicator named “%(name)s”. Its joint indicators are: %(known)s.")
+        gettext("“%(name)s” is not available here. Choose one of these indicators: %(known)s.")
         % {"name": slug[:_SHOWN], "known": known}
     )
 
@@ -147,6 +149,8 @@ def checked_choice(joint: Joint, choice: Mapping[int, Sequence[int]]) -> dict[in
 
 def _axes(query: Mapping[str, str], joint: Joint) -> tuple[int, int]:
     """Places of the parts in rows and columns; the larger parts first, since long tables read well."""
+    if joint.is_single:
+        return 0, 0
     slugs = [part.slug for part in joint.parts]
     by_size = sorted(range(len(slugs)), key=lambda place: -joint.parts[place].size)
     asked = {name: query.get(name, "") for name in (ROWS, COLUMNS)}

@@ -13,13 +13,14 @@ from reports.base.status import Status
 from reports.crosstab import texts
 from reports.crosstab.association import verdict_of
 from reports.crosstab.combined import can_combine, combined, projected
-from reports.crosstab.joints import Joint, joint_indicators
+from reports.crosstab.joints import Joint, selectable_indicators
 from reports.crosstab.model import has_models
 from reports.crosstab.queries import Measured, NoCrosstabError, Table, measure, table_of
 from reports.crosstab.query import (
     COLUMNS,
     COMBINED,
     GROUP,
+    INDICATOR,
     LEAST,
     MOST,
     NO_VALUE,
@@ -42,19 +43,20 @@ from reports.studies.texts import crumbs_to, status_reason
 def crosstab(request: HttpRequest, slug: str) -> HttpResponse:
     """Table and answer of the view in the address; an address that is none has the default."""
     study = study_or_404(request, slug)
-    joints = joint_indicators(study)
+    asked = selectable_indicators(study)
+    joints = [each for each in asked if not each.is_single]
     context: dict[str, Any] = {
         "study": study,
         "crumbs": crumbs_to(study, kept_days(request.GET, study)),
         "joints": joints,
     }
-    if not joints:
+    if not asked or not (joints or request.GET.get(INDICATOR)):
         return render(request, "crosstab/crosstab.html", context | {"state": "no_joint"})
     visitors, status = visitor_unions(study), 200
     try:
-        view = view_of(request.GET, joints, visitors=visitors)
+        view = view_of(request.GET, asked, visitors=visitors)
     except WindowError as error:
-        view, status = view_of(QueryDict(), joints, visitors=visitors), 400
+        view, status = view_of(QueryDict(), asked, visitors=visitors), 400
         context["problem"] = str(error)
     context |= _view_context(view, visitors=visitors) | {"has_models": has_models(study)}
     try:
@@ -137,15 +139,19 @@ def figures_context(measured: Measured, view: View) -> dict[str, Any]:
     if measured.reports is None:
         return context | {"state": "blank", "reason": status_reason(report.status, report.study)}
     figure = measured.answer(view.choice)
+    context |= {
+        "state": "figures",
+        "figure": figure,
+        "sentence": texts.sentence(measured, figure, view.choice),
+        "protection": protections(report.plan)[report.indicator.slug],
+    }
+    if view.joint.is_single:
+        return context
     from_all = combined(measured, view) if view.combined else None
     table = table_of(measured, view, found=None if from_all is None else projected(from_all))
     return (
         context
         | {
-            "state": "figures",
-            "figure": figure,
-            "sentence": texts.sentence(measured, figure, view.choice),
-            "protection": protections(report.plan)[report.indicator.slug],
             "verdict": verdict_of(measured, view),
             "is_combined": from_all is not None,
             "combine": view.query(**{COMBINED: "1"}) if can_combine(measured, view) else "",

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 from ldp import PlanSpec
 from reports.accounts.access import readers_only
 from reports.base.status import WIDE_INTERVAL, Status
+from reports.crosstab.joints import is_selectable
 from reports.crosstab.query import INDICATOR
 from reports.estimates import charts
 from reports.estimates import texts as estimates_texts
@@ -122,6 +123,7 @@ def _report_context(report: WindowReport, options: ReportOptions) -> dict[str, A
     pairs = place_pairs(report.study) if is_joint else []
     return {
         "is_joint": is_joint,
+        "is_selectable": report.noisy_visitors is None and is_selectable(spec, report.indicator),
         "is_flow": any(pair.indicator == report.indicator for pair in pairs),
         "is_number": report.cuts is not None,
         "protection": protections(report.plan)[report.indicator.slug],

@@ -141,7 +141,7 @@ def test_few_people_make_no_figures_and_wide_intervals_no_reliable_ones() -> Non
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("indicator=age", "This study has no joint indicator named “age”."),
+        ("indicator=age", "“age” is not available here. Choose one of these indicators: age_town."),
         ("rows=gender", "“rows” must be one of age, town, not “gender”."),
         ("rows=age&columns=age", "Choose different indicators for rows and columns."),
         ("shares=none", "“shares” must be one of all, row, column, not “none”."),

@@ -5,16 +5,19 @@ import re
 from dataclasses import replace
 from html import unescape
 
+import numpy as np
 import pytest
 from django.urls import reverse
 
+from ldp import PlanSpec, linear_query
+from ldp.estimation.joint.linear import NUMBERS
 from reports.accounts.access_models import ShareLink
 from reports.base import formats
 from reports.base.status import Status
 from reports.crosstab import queries
 from reports.crosstab.joints import joint_indicators
 from reports.crosstab.texts import sentence
-from reports.estimates.queries import Window
+from reports.estimates.queries import Window, window_report
 from reports.ledger.models import LedgerKind
 from reports.models import LedgerEntry, Study
 from reports.studies.grant_models import StudyGrant
@@ -104,7 +107,7 @@ def test_the_page_is_found_from_the_study_and_from_the_joint_indicator(reader, s
     assert f'href="{PAGE}"' in reader.get("/studies/fair-2024/").content.decode()
     of_joint = reader.get("/studies/fair-2024/age_town/?from=2024-05-31").content.decode()
     assert f'href="{PAGE}?indicator=age_town&amp;from=2024-05-31&amp;to=2024-05-31"' in of_joint
-    assert PAGE not in reader.get("/studies/fair-2024/age/").content.decode()
+    assert "Cross-tabulation" not in words(reader.get("/studies/fair-2024/age/"))
 
 
 def test_a_third_part_has_a_table_for_each_of_its_categories(reader) -> None:
@@ -207,7 +210,9 @@ class TestQuestions:
     @pytest.mark.parametrize(
         ("change", "field", "detail"),
         [
-            ({"indicator": "age"}, "indicator", "This study has no joint indicator named “age”."),
+            ({"indicator": "home"}, "indicator", "“home” is not available here."),
+            ({"indicator": "age", "where": {"age": [None]}}, "where.age.0", "age has no category or group"),
+            ({"indicator": "age"}, "where.town", "“town” is not a part of this indicator."),
             ({"indicator": 5}, "indicator", "Input should be a valid string"),
             ({"where": {"gender": ["F"]}}, "where.gender", "“gender” is not a part of this indicator."),
             ({"where": {"age": ["F"]}}, "where.age.0", "age has no category or group “F”."),
@@ -244,6 +249,80 @@ class TestQuestions:
         asked = ASKED | {"from": "2024-06-01", "where": {"age": [None, "<18"]}}
         path = "/api/v1/studies/{study}/queries"
         check_document(reader, path, method="post", answer=ask(client), body=asked)
+
+
+class TestSingleIndicators:
+    ADDRESS = f"{PAGE}?indicator=age"
+
+    def test_page_and_program_have_the_answer_of_the_library(self, reader, client, study, ask) -> None:
+        """Of any mechanism: the page adds up what the report on the indicator shows, with its exact error."""
+        window = Window(2, 3)
+        report = window_report(study.indicators.get(slug="age"), window)
+        channel = PlanSpec.from_json(report.plan.spec).channel(0)
+        counts = np.array([each.reports for each in report.estimates])
+        sizes = {"n_reports": report.n_reports, "n_population": report.n_visitors}
+        expected = linear_query(counts, weights=np.array([1.0, 0, 1]), channel=channel, **sizes)
+        days = {"from": "2024-05-31", "to": "2024-06-01"}
+        found = ask(client, days | {"indicator": "age", "where": {"age": ["<18", "25 & older"]}})
+        numbers = [found[name] for name in ("frequency", "std_error", "ci_low", "ci_high")]
+        assert numbers == pytest.approx(list(NUMBERS(expected)))
+        page = reader.get(f"{self.ADDRESS}&only-age=0,2&from=2024-05-31&to=2024-06-01")
+        text = unescape(words(page))
+        assert found["sentence"] in text and "Selected categories: Age" in text
+        assert "<table" not in page.content.decode().split('id="windows"')[0]
+
+    def test_the_link_to_the_answer_leads_back_to_it(self, reader, study) -> None:
+        page = reader.get(f"{self.ADDRESS}&least-age=0&most-age=1&from=2024-06-01&to=2024-06-01")
+        link = re.search(r'href="(\?[^"]*)#question">Link to this result', page.content.decode())[1]
+        again = words(reader.get(PAGE + unescape(link)))
+        assert "only-age=0,1" in link
+        sentence = re.search(r"an estimated .*? people \([^)]*\)\.", words(page))[0]
+        assert sentence in again
+
+    def test_days_may_be_changed_and_categories_stay(self, reader, study) -> None:
+        page = reader.get(f"{self.ADDRESS}&only-age=1").content.decode()
+        assert '<input type="hidden" name="only-age" value="1">' in page
+        assert 'name="from"' in page and 'name="rows"' not in page
+
+    def test_the_report_links_to_the_selection(self, reader, study) -> None:
+        report = reader.get("/studies/fair-2024/age/").content.decode()
+        assert "/studies/fair-2024/crosstab/?indicator=age&amp;from=" in report
+
+    def test_hidden_categories_hide_the_sum(self, reader, client, ask) -> None:
+        made = published(AGE, TOWN, epsilon="6", small_category=600)
+        hidden = {
+            each.category
+            for each in window_report(made.indicators.get(slug="town"), Window(1, 4)).estimates
+            if each.is_hidden
+        }
+        assert hidden and "Belfort" not in hidden
+        asked = {"indicator": "town", "from": "2024-05-30", "to": "2024-06-02"}
+        sums = ask(client, asked | {"where": {"town": ["Belfort", min(hidden)]}})
+        assert (sums["status"], sums["frequency"], sums["visitors"]) == ("suppressed", None, None)
+        assert ask(client, asked | {"where": {"town": ["Belfort", "Colmar"]}})["frequency"] > 0
+
+    @pytest.mark.parametrize("mechanism", ["smp-oue", "smp-loloha", "rsfd-grr", "rsfd-ouez", "smp-question"])
+    def test_studies_without_joint_indicators_have_it_too(self, reader, client, ask, mechanism) -> None:
+        factory.published(GENDER, TOWN, epsilon="5", mechanism=mechanism)
+        assert "No joint indicators" in words(reader.get(PAGE))
+        assert "Selected categories: Town" in words(reader.get(f"{PAGE}?indicator=town&only-town=0,1"))
+        found = ask(client, {"indicator": "town", "where": {"town": ["Belfort", "Colmar"]}})
+        assert abs(found["frequency"] - 20 / 36) < 5 * found["std_error"]
+
+    def test_an_indicator_of_single_days_says_so(self, reader, client, ask) -> None:
+        factory.published(factory.HALF_STAY)
+        asked = {"indicator": "stay", "where": {"stay": ["long"]}}
+        refused = ask(client, asked | {"from": "2024-05-30", "to": "2024-06-01"}, status=422)
+        assert "must be a single day" in refused["detail"]
+        assert ask(client, asked | {"from": "2024-05-31"})["frequency"] is not None
+        several = reader.get(f"{PAGE}?indicator=stay&from=2024-05-30&to=2024-06-01")
+        assert several.status_code == 400 and "must be a single day" in words(several)
+
+    def test_numbers_have_no_categories(self, reader, client, ask) -> None:
+        factory.published(factory.LENGTH)
+        refused = ask(client, {"indicator": "length", "where": {}}, status=422)
+        assert "no indicator with categories to select" in refused["detail"]
+        assert "No joint indicators" in words(reader.get(f"{PAGE}?indicator=length"))
 
 
 SHARED = "from=2024-05-31&to=2024-06-01&indicator=age_town&rows=age&only-age=0,1"
