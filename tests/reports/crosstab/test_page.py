@@ -255,7 +255,7 @@ class TestSingleIndicators:
     ADDRESS = f"{PAGE}?indicator=age"
 
     def test_page_and_program_have_the_answer_of_the_library(self, reader, client, study, ask) -> None:
-        """Of any mechanism: the page adds up what the report on the indicator shows, with its exact error."""
+        """The page adds up what the report on the indicator shows, with its exact error."""
         window = Window(2, 3)
         report = window_report(study.indicators.get(slug="age"), window)
         channel = PlanSpec.from_json(report.plan.spec).channel(0)
