@@ -1,6 +1,7 @@
 """Tables from all answers on their parts, also those of other joint indicators and of single ones."""
 
 import numpy as np
+from django.utils.translation import gettext
 
 from ldp import PlanSpec, project_simplex
 from ldp.estimation.joint.association import MAX_TESTED_CELLS, margin_of
@@ -9,6 +10,7 @@ from ldp.estimation.joint.consistency import View as Source
 from ldp.estimation.joint.crosstab import CrossTable, Shares
 from ldp.estimation.simulation import reporting_share
 from ldp.estimation.windows import IndicatorTallies
+from reports.base import formats
 from reports.crosstab.joints import joint_indicators
 from reports.crosstab.queries import Measured, reports_of
 from reports.crosstab.query import View
@@ -17,28 +19,53 @@ from reports.estimates.queries import LEVEL, WindowReport, has_small, reports_wi
 Loaded = dict[str, tuple[WindowReport, IndicatorTallies]]
 
 
-def can_combine(measured: Measured, view: View) -> bool:
-    """Return whether single indicators tell about this table: about all visitors, and not too many cells."""
-    is_lasting = measured.joint.indicator.kind == "static" or view.window.days == 1
+class NotCombinedError(ValueError):
+    """No other answers can be used for a table; `str()` says why."""
+
+
+def combining_refusal(measured: Measured, view: View) -> str:
+    """Reason why no other answers can be used for this table; "" if they can, as far as the view tells."""
+    if view.base != "all":
+        return gettext(
+            "Other answers can be used only for shares of all visitors, because shares of a row or a column "
+            "are ratios."
+        )
+    if view.within is not None:
+        return gettext(
+            "Other answers cannot be used for a table of some visitors only. To use them, choose “All” above."
+        )
+    if measured.joint.indicator.kind != "static" and view.window.days > 1:
+        return gettext(
+            "Other answers can be used for single days only, because values of this table can change from "
+            "day to day."
+        )
     n_cells = view.row_part.size * view.column_part.size
-    return is_lasting and view.base == "all" and view.within is None and n_cells <= MAX_TESTED_CELLS
+    if n_cells > MAX_TESTED_CELLS:
+        return gettext(
+            "Other answers cannot be used, because this table has %(n)s cells. The limit is %(most)s."
+        ) % {"n": formats.number(n_cells), "most": formats.number(MAX_TESTED_CELLS)}
+    return ""
 
 
-def combined(measured: Measured, view: View) -> CrossTable | None:
-    """Best linear unbiased table of all answers; None if there are only those of the table."""
-    if measured.reports is None or not can_combine(measured, view):
-        return None
+def combined(measured: Measured, view: View) -> CrossTable:
+    """Best linear unbiased table of all answers; NotCombinedError if there are only those of the table."""
+    if refusal := combining_refusal(measured, view):
+        raise NotCombinedError(refusal)
     study, window = measured.report.study, measured.report.window
     kind = measured.joint.indicator.kind
-    indicators = [each for each in study.indicators.select_related("study") if each.kind == kind]
+    # Over several days, daily values are those of each person's first day there: only lasting ones agree.
+    asked = study.indicators.select_related("study")
+    indicators = [each for each in asked if each.kind == kind or window.days == 1]
     found = reports_with_tallies(indicators, [[window]] * len(indicators))
     if has_small(report for (report,), _ in found):  # the best estimate of a table is made of all of these
-        return None
+        text = gettext("Other answers are not used, because this study hides small categories.")
+        raise NotCombinedError(text)
     loaded = {each.slug: (report, t) for each, ((report,), t) in zip(indicators, found, strict=True)}
     slugs = [part.slug for part in measured.joint.parts]
     sources, sizes = _sources(measured, view, loaded, slugs)
-    if len(sources) < 2:
-        return None
+    if measured.reports is None or len(sources) < 2:
+        text = gettext("On these days, no other answers about these indicators are available.")
+        raise NotCombinedError(text)
     return combined_table(
         sources,
         axes=(view.rows, view.columns),

@@ -12,7 +12,7 @@ from reports.accounts.access import readers_only, study_or_404
 from reports.base.status import Status
 from reports.crosstab import texts
 from reports.crosstab.association import verdict_of
-from reports.crosstab.combined import can_combine, combined, projected
+from reports.crosstab.combined import NotCombinedError, combined, combining_refusal, projected
 from reports.crosstab.joints import Joint, selectable_indicators
 from reports.crosstab.model import has_models
 from reports.crosstab.queries import Measured, NoCrosstabError, Table, measure, table_of
@@ -147,14 +147,20 @@ def figures_context(measured: Measured, view: View) -> dict[str, Any]:
     }
     if view.joint.is_single:
         return context
-    from_all = combined(measured, view) if view.combined else None
+    from_all, refusal = None, combining_refusal(measured, view)
+    not_combined = refusal
+    try:
+        from_all = combined(measured, view) if view.combined else None
+    except NotCombinedError as error:
+        not_combined = str(error)
     table = table_of(measured, view, found=None if from_all is None else projected(from_all))
     return (
         context
         | {
             "verdict": verdict_of(measured, view),
             "is_combined": from_all is not None,
-            "combine": view.query(**{COMBINED: "1"}) if can_combine(measured, view) else "",
+            "combine": view.query(**{COMBINED: "1"}) if not refusal else "",
+            "not_combined": not_combined,
             "uncombine": view.query(**{COMBINED: ""}),
         }
         | (_table(table) if table else {"is_too_large": True})

@@ -11,7 +11,7 @@ from reports.accounts.access import study_or_404
 from reports.base.attachments import attachment
 from reports.crosstab import texts
 from reports.crosstab.association import verdict_of
-from reports.crosstab.combined import combined
+from reports.crosstab.combined import NotCombinedError, combined
 from reports.crosstab.joints import joint_indicators
 from reports.crosstab.queries import Figure, Measured, NoCrosstabError, Table, measure, table_of
 from reports.crosstab.query import View, view_of
@@ -92,8 +92,11 @@ def crosstab_findings(measured: Measured, table: Table) -> Findings:
 
 def _with_combined(rows: list[Record], measured: Measured, view: View) -> list[Record]:
     """Add the shares from all answers on the parts, if the address asks for them."""
-    from_all = combined(measured, view) if view.combined else None
-    if from_all is None:
+    if not view.combined:
+        return rows
+    try:
+        from_all = combined(measured, view)
+    except NotCombinedError:
         return rows
     parts = [from_all.cells, from_all.rows, from_all.columns, from_all.whole]
     names = ("value", "std_error", "ci_low", "ci_high")

@@ -15,7 +15,7 @@ from ldp.estimation.joint.linear import linear_query, linear_variance
 from ldp.privacy.joint import joint_codes
 from reports.base.status import Status
 from reports.crosstab.association import verdict_of
-from reports.crosstab.combined import combined, projected
+from reports.crosstab.combined import NotCombinedError, combined, projected
 from reports.crosstab.joints import joint_indicators
 from reports.crosstab.queries import measure, reports_of, table_of
 from reports.crosstab.query import view_of
@@ -293,10 +293,49 @@ def test_those_who_answer_on_other_days_are_not_without_a_value() -> None:
     assert verdict_of(measured, view).found.p_value == pytest.approx(expected.p_value)
 
 
-def test_shares_of_a_row_or_of_one_category_are_not_combined() -> None:
-    three = published(GENDER, AGE, TOWN, epsilon="2", n=1000)
-    for query in ("rows=gender&columns=age&within=1", "rows=gender&columns=age&shares=row"):
-        assert combined(*measured_view(three, query)) is None
+@pytest.mark.parametrize(
+    ("query", "changes", "reason"),
+    [
+        ("within=1", {}, "for a table of some visitors only"),
+        ("shares=row", {}, "only for shares of all visitors"),
+        ("", {"small_category": 900}, "this study hides small categories"),
+    ],
+)
+def test_tables_that_are_not_combined_say_why(reader, query, changes, reason) -> None:
+    three = published(GENDER, AGE, TOWN, epsilon="2", n=1000, **changes)
+    with pytest.raises(NotCombinedError, match=reason):
+        combined(*measured_view(three, f"rows=gender&columns=age&{query}"))
+    asked = f"{PAGE}?rows=gender&columns=age&combined=1&{query}"
+    assert reason in words(reader.get(asked))
+    rows = csv_rows(reader.get(asked.replace("/?", ".csv?")))
+    assert "combined" not in rows[0]
+
+
+def test_a_table_of_many_cells_or_days_is_not_combined(reader, monkeypatch) -> None:
+    days = factory.indicator("place", "A", "B", kind="daily", column=None, derive="main_zone")
+    study = factory.published(AGE, days, factory.joint("both", AGE, days, kind="daily"), epsilon="5")
+    several = words(reader.get(f"{PAGE}?from={study.date_of(1)}&to={study.date_of(2)}"))
+    assert "Other answers can be used for single days only" in several
+    day = f"{PAGE}?combined=1&from={study.date_of(1)}&to={study.date_of(1)}"
+    assert "These shares combine the answers" in words(reader.get(day))
+    monkeypatch.setattr("reports.crosstab.combined.MAX_TESTED_CELLS", 11)
+    assert "because this table has 12 cells. The limit is 11." in words(reader.get(day))
+
+
+def test_lasting_answers_tell_about_a_table_of_a_day() -> None:
+    """On one day, those who were asked for their age make the ages of a daily table more accurate."""
+    place = factory.indicator("place", "A", "B", kind="daily", column=None, derive="main_zone")
+    study = factory.create(AGE, place, factory.joint("both", AGE, place, kind="daily"), epsilon="3")
+    people = factory.crowd(study, n=9000)
+    ages, places = people.static["age"], people.daily["place"]
+    both = joint_codes([np.repeat(ages[:, np.newaxis], 4, axis=1), places], sizes=[3, 2])
+    factory.publish(study, replace(people, daily=people.daily | {"both": both}))
+    measured, view = measured_view(study, f"rows=age&from={study.date_of(2)}&to={study.date_of(2)}")
+    rows = combined(measured, view).rows
+    truth = np.bincount(ages[people.present(2, 2)], minlength=4) / people.present(2, 2).sum()
+    assert (np.abs(rows.value - truth) < 5 * rows.std_error).all()
+    raw = np.array([each.std_error for each in table_of(measured, view).rows])
+    assert (rows.std_error < 0.75 * raw).all()
 
 
 API = "/api/v1/studies/fair-2024/indicators/age_town/association"
