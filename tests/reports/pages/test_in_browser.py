@@ -3,11 +3,12 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import pytest
 from django.test import Client
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, sync_playwright
 
 from reports import tasks
 from reports.base import formats
@@ -61,19 +62,28 @@ def browser() -> Iterator[Browser]:
         launched.close()
 
 
+@pytest.fixture(scope="module")
+def contexts(browser) -> Callable[..., BrowserContext]:
+    """Contexts by their options: each fetches and compiles the scripts once."""
+    return cache(browser.new_context)
+
+
 @pytest.fixture
-def signed_in(browser, analyst, live_server) -> Iterator[Callable[..., Watched]]:
+def signed_in(contexts, analyst, live_server) -> Iterator[Callable[..., Watched]]:
     """Pages of an analyst; in the end nothing may have been refused, or fetched from elsewhere."""
     seen: list[Watched] = []
     client = Client()
     client.force_login(analyst)
     cookie = {"name": "sessionid", "value": client.cookies["sessionid"].value, "url": live_server.url}
 
-    def sign_in(**context) -> Watched:
-        place = browser.new_context(**context)
+    def sign_in(*, viewport=None, color_scheme=None, reduced_motion=None, **context) -> Watched:
+        place = contexts(**context)
         place.add_cookies([cookie])
         place.set_default_timeout(15_000)
         watched = Watched(page=place.new_page(), base=live_server.url)
+        if viewport:
+            watched.page.set_viewport_size(viewport)
+        watched.page.emulate_media(color_scheme=color_scheme, reduced_motion=reduced_motion)
         watched.page.add_init_script(WATCH)
         watched.page.on("console", watched.on_console)
         watched.page.on("pageerror", lambda error: watched.complaints.append(str(error)))
@@ -84,7 +94,9 @@ def signed_in(browser, analyst, live_server) -> Iterator[Callable[..., Watched]]
     yield sign_in
     for watched in seen:
         assert (watched.complaints, watched.foreign) == ([], [])
-        watched.page.context.close()
+        watched.page.evaluate("localStorage.clear()")
+        watched.page.context.clear_cookies()
+        watched.page.close()
 
 
 @pytest.fixture
