@@ -57,6 +57,8 @@ ROW_REASONS: Words = {
     "day_closed": _("Day is already closed"),
     "duplicate": _("Same subscriber, time (to the second) and cell as another row"),
 }
+# Of a study of events, where they differ.
+EVENT_ROW_REASONS: Words = {"duplicate": _("Same event as another row of this file or of an earlier file")}
 NOTES: Words = {
     "conflicting_value": _(
         "Subscribers with conflicting values for a static indicator (the first value is kept)"
@@ -90,6 +92,11 @@ CHECK_STATES: Words = {
     Batch.State.PUBLISHING: _("Finishing the check"),
     Batch.State.DONE: _("Checked"),
 }
+
+
+def row_reason(reason: str, *, of_events: bool) -> str:
+    """Return why a row is unused, in words."""
+    return str((EVENT_ROW_REASONS if of_events else ROW_REASONS).get(reason, ROW_REASONS[reason]))
 
 
 def state_of(batch: Batch) -> tuple[str, str]:

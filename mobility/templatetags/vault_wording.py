@@ -39,9 +39,9 @@ def total_rows(outcomes: dict[str, int]) -> int:
 
 
 @register.filter
-def reason_words(reason: str) -> str:
+def reason_words(reason: str, of_events: object = None) -> str:
     """Reasons for unused rows."""
-    return str(texts.ROW_REASONS[reason])
+    return texts.row_reason(reason, of_events=bool(of_events))
 
 
 @register.filter

@@ -9,13 +9,17 @@ from mobility.batches.quality.facts import HOURS_A_DAY
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyCalendar:
-    """Days of a study and its visitor hours, `to_minute` included (minutes of the local day)."""
+    """Days of a study and its visitor hours, `to_minute` included (minutes of the local day).
+
+    of_events : its units are events
+    """
 
     first_day: date
     days: int
     timezone: str
     from_minute: int
     to_minute: int
+    of_events: bool = False
 
     @property
     def all_days(self) -> range:

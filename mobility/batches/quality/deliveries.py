@@ -130,7 +130,8 @@ def history_of(study_id: int) -> History:
 def calendar_of(study_id: int) -> StudyCalendar:
     """Calendar of a study, without loading its whole definition."""
     parts = ("first_day", "days", "timezone", "visitor")
-    row = VaultStudy.objects.values(*(f"definition__{part}" for part in parts)).get(pk=study_id)
+    asked = [*(f"definition__{part}" for part in parts), "plan__events"]
+    row = VaultStudy.objects.values(*asked).get(pk=study_id)
     visitor = row["definition__visitor"]
     return StudyCalendar(
         first_day=date.fromisoformat(row["definition__first_day"]),
@@ -138,6 +139,7 @@ def calendar_of(study_id: int) -> StudyCalendar:
         timezone=row["definition__timezone"],
         from_minute=visitor["from_minute"],
         to_minute=visitor["to_minute"],
+        of_events=bool(row["plan__events"]),
     )
 
 

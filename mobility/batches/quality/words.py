@@ -12,7 +12,7 @@ from mobility.batches.quality.calendar import StudyCalendar
 from mobility.batches.quality.coverage import DayCoverage, DayStatus
 from mobility.batches.quality.facts import Facts, Share
 from mobility.batches.quality.look_back import Basis, Comparison, LookBack, SilentHours
-from mobility.batches.texts import ROW_REASONS
+from mobility.batches.texts import row_reason
 from mobility.vault.models.batch import Batch
 from reports.base.formats import day_title, number, percent, window_title
 
@@ -30,16 +30,16 @@ VERDICTS = {
 
 def comparison_words(each: Comparison, calendar: StudyCalendar) -> dict[str, Any]:
     """A line of the table of comparisons."""
-    values = _values(each)
+    values = _values(each, of_events=calendar.of_events)
     if each.day is not None:
         values["figure"] = f"{day_title(calendar.date_of(each.day))}: {values['figure']}"
     return {**values, "verdict": VERDICTS[each.verdict], "is_warning": each.is_warning}
 
 
-def _values(each: Comparison) -> dict[str, str]:
+def _values(each: Comparison, *, of_events: bool) -> dict[str, str]:
     """A figure, what it usually is and what that is taken of, as text."""
     return {
-        "figure": figure_words(each),
+        "figure": figure_words(each, of_events=of_events),
         "value": figure_value(each, each.value),
         "usual": figure_value(each, each.usual),
         "basis": basis_words(each.basis, each.n),
@@ -108,7 +108,10 @@ def _nothing_counts(batch: Batch, facts: Facts, calendar: StudyCalendar) -> str:
             "expected": window_title(calendar.date_of(1), calendar.date_of(calendar.days)),
         }
     reasons = Counter(batch.rows_ignored) + Counter(batch.rows_rejected)
-    words = [f"{ROW_REASONS[reason]} ({number(rows)})" for reason, rows in reasons.most_common()]
+    words = [
+        f"{row_reason(reason, of_events=calendar.of_events)} ({number(rows)})"
+        for reason, rows in reasons.most_common()
+    ]
     return gettext("All %(rows)s rows were ignored or rejected. Reasons: %(reasons)s.") % {
         "rows": number(batch.rows_read),
         "reasons": "; ".join(words),
@@ -147,13 +150,13 @@ def basis_words(basis: Basis, n: int) -> str:
     return text % {"n": n}
 
 
-def figure_words(each: Comparison) -> str:
-    """Name of a compared figure."""
+def figure_words(each: Comparison, *, of_events: bool) -> str:
+    """Name of a compared figure; of a study of events each unit is an event."""
     match each.figure:
         case "rows":
             return gettext("Rows with duplicates")
         case "subscribers":
-            return gettext("Subscribers")
+            return gettext("Events") if of_events else gettext("Subscribers")
         case "rejected":
             return gettext("Rejected rows")
         case _:
@@ -229,7 +232,7 @@ def unmatched_notes(facts: Facts) -> Iterator[str]:
 
 
 def _comparison(each: Comparison, calendar: StudyCalendar) -> str:
-    values = _values(each)
+    values = _values(each, of_events=calendar.of_events)
     if each.day is None:
         text = gettext("%(figure)s: %(value)s in this file, usually %(usual)s (%(basis)s).")
         return text % values
