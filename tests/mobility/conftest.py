@@ -2,26 +2,24 @@
 
 import json
 import shutil
-from collections import deque
 from dataclasses import replace
 
 import pytest
 from django.core.files.storage import storages
+from django.db import transaction
+from django.test import override_settings
 from shapely import box, to_geojson
 from shapely.geometry import shape
 
-from mobility.batches import dispatching
+from mobility.base.runtime import private_folder
 from mobility.demo.extract import write_extract
 from mobility.extracts.readers import chunks
-from mobility.plans.studies import create_study
-from mobility.vault.keystore import keystore
-from mobility.vault.queries import find_study
-from mobility.workers import app as workers_app
 from reports.studies.studyfile import StudyDefinition
 from scripts import services
+from tests.conftest import folder_settings
 from tests.demo_study import parsed_study, study_text
 from tests.mobility.data_folder import Folder
-from tests.mobility.pipeline import MASTER_KEY, N_SUBSCRIBERS, Pipeline, only
+from tests.mobility.pipeline import N_SUBSCRIBERS, only, pipelines
 
 S3 = {"bucket_name": "staging", "access_key": "only-for", "secret_key": "tests", "region_name": "us-east-1"}
 
@@ -116,23 +114,25 @@ def rectangles(zones):
 
 
 @pytest.fixture
-def make_pipeline(db, data_dir, definition, monkeypatch):
-    """Make a study with a known key, so that tallies of two runs can be compared byte for byte."""
-    queue: deque[tuple[str, ...]] = deque()
-    # The broker's place is taken by a queue in this process; the real one is in tests/e2e and test_embedded.
-    monkeypatch.setattr(dispatching, "send", lambda task, *ids, **_: queue.append((task, *ids)))
-    monkeypatch.setattr(workers_app, "send", lambda *_, **__: None)  # tasks of the analyst zone
+def make_pipeline(db, data_dir, definition):
+    with pipelines(definition) as make:
+        yield make
 
-    def make(*, n_shards: int = 2, **changes: object) -> Pipeline:
-        create_study(replace(definition, **changes), by="test")
-        study = find_study(str(changes.get("slug", definition.slug)))
-        # As few as show that there are several: each costs a batch two dozen statements.
-        study.n_shards = n_shards
-        study.save(update_fields=["n_shards"])
-        (keystore().folder / f"{study.key_id}.key").write_bytes(MASTER_KEY)
-        return Pipeline(study=study, queue=queue)
 
-    yield make
+@pytest.fixture(scope="module")
+def kept(django_db_setup, django_db_blocker, tmp_path_factory):
+    """Rows and files that are made once for the tests of a module, none of which has transactions."""
+    root = private_folder(tmp_path_factory.mktemp("kept") / "var")
+    aliases = ("default", "vault")
+    with (
+        django_db_blocker.unblock(),
+        override_settings(**folder_settings(root)),
+        transaction.atomic(using=aliases[0]),
+        transaction.atomic(using=aliases[1]),
+    ):
+        yield root
+        for alias in aliases:
+            transaction.set_rollback(True, using=alias)
 
 
 @pytest.fixture

@@ -3,22 +3,29 @@
 import json
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
+import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
 from ldp.estimation.unions import union
-from mobility.batches import requests, running
+from mobility.batches import dispatching, requests, running
 from mobility.batches.publication.handover import deliver_what_waits
 from mobility.batches.publication.undoing import UndoWaitsError
 from mobility.models import Batch, DayUndo, VaultStudy
 from mobility.operations.sweeping import sweep
+from mobility.plans.studies import create_study
 from mobility.uploads import actions as uploads
+from mobility.vault.keystore import keystore
+from mobility.vault.queries import find_study
+from mobility.workers import app as workers_app
+from reports.studies.studyfile import StudyDefinition
 from reports.studies.tally_models import Publication, Tally, VisitorTally
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/certificate.schema.json").read_text())
@@ -128,6 +135,27 @@ class Pipeline:
             slug = tally.indicator.slug
             found |= {slug: bytes(tally.counts), f"{slug}/n_reports": bytes(tally.n_reports)}
         return found
+
+
+@contextmanager
+def pipelines(definition: StudyDefinition) -> Iterator[Callable[..., Pipeline]]:
+    """Make studies with a known key, so that tallies of two runs can be compared byte for byte."""
+    queue: deque[tuple[str, ...]] = deque()
+
+    def make(*, n_shards: int = 2, **changes: object) -> Pipeline:
+        create_study(replace(definition, **changes), by="test")
+        study = find_study(str(changes.get("slug", definition.slug)))
+        # As few as show that there are several: each costs a batch two dozen statements.
+        study.n_shards = n_shards
+        study.save(update_fields=["n_shards"])
+        (keystore().folder / f"{study.key_id}.key").write_bytes(MASTER_KEY)
+        return Pipeline(study=study, queue=queue)
+
+    with pytest.MonkeyPatch.context() as patch:
+        # A queue in this process takes the broker's place; the real one is in tests/e2e and test_embedded.
+        patch.setattr(dispatching, "send", lambda task, *ids, **_: queue.append((task, *ids)))
+        patch.setattr(workers_app, "send", lambda *_, **__: None)  # tasks of the analyst zone
+        yield make
 
 
 def fresh(row: Any) -> Any:

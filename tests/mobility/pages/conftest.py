@@ -9,12 +9,10 @@ from uuid import uuid4
 import numpy as np
 import pytest
 from django.contrib.auth.models import Group, User
-from django.db import transaction
-from django.test import Client, override_settings
+from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from mobility.base.runtime import private_folder
 from mobility.batches import dispatching, running
 from mobility.extracts.profiles.typed import TypedProfile
 from mobility.models import Batch, DayUndo, FeedToken, TableRequest, VaultStudy
@@ -24,7 +22,6 @@ from mobility.tables.options import NamedPoint, TableOptions
 from mobility.uploads.profiles import create_profile
 from reports.models import Board, BudgetCap, BudgetPopulation, DayNote, SavedView, Study, StudyGrant
 from reports.studies.policies import Role
-from tests.conftest import folder_settings
 from tests.mobility.pages.access_rules import RULES
 from tests.mobility.pages.small_study import definition_of
 from tests.reports import map_factory, slot_factory
@@ -172,15 +169,5 @@ def as_administrator(client, administrator, data_dir):
 
 
 @pytest.fixture(scope="module")
-def world(django_db_setup, django_db_blocker, tmp_path_factory):
-    root = private_folder(tmp_path_factory.mktemp("world") / "var")
-    aliases = ("default", "vault")
-    with (
-        django_db_blocker.unblock(),
-        override_settings(**folder_settings(root)),
-        transaction.atomic(using=aliases[0]),
-        transaction.atomic(using=aliases[1]),
-    ):
-        yield make_world()
-        for alias in aliases:
-            transaction.set_rollback(True, using=alias)
+def world(kept):
+    return make_world()

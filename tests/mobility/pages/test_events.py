@@ -17,19 +17,21 @@ from reports.studies.policies import Role
 from reports.urls import urlpatterns
 from scripts.check_statement import check
 from tests.mobility.event_study import SLUG, as_changes, event_definition, rows_of, write_rows
+from tests.mobility.pipeline import pipelines
 
-pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
+pytestmark = pytest.mark.django_db(databases=["default", "vault"])
 DAYS = (1, 2, 3, 40, 300)
 PAGE = f"/studies/{SLUG}/"
 # Pages for events; every other page of a study is about people.
 OF_EVENTS = {"studies", "study", "indicator", "periods_file", "statement", "statement_file"}
 
 
-@pytest.fixture
-def filled(make_pipeline, tmp_path):
-    pipeline = make_pipeline(**as_changes(event_definition()))
-    pipeline.upload(write_rows(tmp_path / "rows.csv", rows_of(*DAYS, each=150)))
-    return pipeline
+@pytest.fixture(scope="module")
+def filled(kept):
+    with pipelines(event_definition()) as make:
+        pipeline = make()
+        pipeline.upload(write_rows(kept / "rows.csv", rows_of(*DAYS, each=150)))
+        return pipeline
 
 
 @pytest.fixture
@@ -133,10 +135,11 @@ def test_files_have_the_same_figures_in_each_format(filled, reader):
 
 
 def test_there_are_no_files_before_the_first_upload(make_pipeline, reader):
-    make_pipeline(**as_changes(event_definition()))
-    found = reader.get(f"{PAGE}zone/periods.csv")
+    make_pipeline(**as_changes(event_definition()) | {"slug": "empty"})
+    page = PAGE.replace(SLUG, "empty")
+    found = reader.get(f"{page}zone/periods.csv")
     assert (found.status_code, b"no events have been published" in found.content) == (400, True)
-    for address in (PAGE, f"{PAGE}zone/"):
+    for address in (page, f"{page}zone/"):
         assert "No data yet" in text_of(reader, address)
 
 

@@ -143,8 +143,9 @@ class TestPages:
         link.digest, link.query = hashlib.sha256(b"secret").hexdigest(), "from=2024-05-30"
         link.save()
         walk = [
-            (name, partial(world.ask, client, name)) for name, rule in RULES.items() if rule.method == "get"
-        ]
+            (name, partial(world.ask, client, name)) for name, rule in RULES.items()
+            if rule.method == "get" and "file_format" not in rule.kwargs
+        ]  # fmt: skip
         walk += [(path, partial(client.get, f"/studies/{OWN}/{path}")) for path in MORE_PAGES]
         walk += [("shared", partial(client.get, "/shared/secret/"))]
         for own, other, language in ((0, 1, "en"), (1, 0, "fr")):
