@@ -239,9 +239,6 @@ def check_category_shares(definition: StudyDefinition, *, filename: str) -> None
             problems.add(f"{key}.shares", rule)
     if definition.category_shares and definition.plan.presence_epsilon is not None:
         problems.add(f"study.{KEY}", "must be absent with presence_epsilon, which makes visitors noisy")
-    if definition.category_shares and definition.plan.mechanism.startswith("rsfd-"):
-        rule = "needs a mechanism without made-up answers, whose totals have no exact error"
-        problems.add(f"study.{KEY}", rule, definition.plan.mechanism)
     if problems.found:
         raise StudyFileError(problems.all())
 

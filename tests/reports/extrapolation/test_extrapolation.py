@@ -93,6 +93,16 @@ def test_the_total_is_the_sum_over_categories_and_covers_the_truth(study) -> Non
     assert other.total.std_error < found.total.std_error
 
 
+@pytest.mark.parametrize("mechanism", ["rsfd-grr", "rsfd-ouez"])
+def test_totals_from_made_up_reports_too_cover_the_truth(mechanism) -> None:
+    study = factory.published(category_shares=(shares(),), epsilon="5", mechanism=mechanism)
+    found = extrapolation(window_report(gender(study), Window(2, 3))).total
+    people = factory.crowd(study)
+    of_category = np.bincount(people.static["gender"][people.present(2, 3)], minlength=3)
+    true = (of_category / [float(each) for each in NUMBERS.values()]).sum()
+    assert abs(found.value - true) < 4 * found.std_error < true
+
+
 def test_page_file_pdf_api_and_link_say_the_same(reader, client, token, analyst, study) -> None:
     whole, days = extrapolations(gender(study), Window(2, 3))
     total = f"{round(whole.total.value):,}"

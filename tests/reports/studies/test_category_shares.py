@@ -43,6 +43,10 @@ def parse(text: str) -> StudyDefinition:
     return parse_study(text.encode(), filename="study.toml", read=lambda _: b"")
 
 
+def test_made_up_reports_may_have_them_too() -> None:
+    assert parse(TEXT.replace("smp-grr", "rsfd-grr")).category_shares == parse(TEXT).category_shares
+
+
 def test_shares_are_read_exactly_and_change_neither_plan_nor_other_studies() -> None:
     study, plain = parse(TEXT), parse(PLAIN)
     spring, summer = study.category_shares
@@ -101,7 +105,6 @@ def test_forms_and_copies_keep_them() -> None:
         ('name = "Survey, spring"\n', "", "study.category_shares[1].name: is missing"),
         ('indicator = "origin"', 'indicator = "visit_duration"', 'study.category_shares[1].indicator: must name a static indicator with categories, got "visit_duration"'),
         ('indicator = "origin"', 'indicator = "age"', 'must name a static indicator with categories, got "age"'),
-        ("smp-grr", "rsfd-grr", "study.category_shares: needs a mechanism without made-up answers"),
         ("epsilon = 1.0", "epsilon = 1.0\npresence_epsilon = 0.5\npresence_days = 2", "study.category_shares: must be absent with presence_epsilon"),
         ("days = 3\n", "days = 3\ncategory_shares = 0.3\n", "must be tables, each headed [[study.category_shares]]"),
     ],
