@@ -104,9 +104,9 @@ def digest(folder: Path) -> str:
 
 
 def test_the_seed_alone_decides_the_bytes_and_a_failure_leaves_the_old_file(tmp_path, monkeypatch) -> None:
-    for name, seed in (("one", 1), ("again", 1), ("other", 2)):
+    for name, seed in (("one", 1), ("other", 2)):
         write_extract(tmp_path / name, seed=seed, n_subscribers=120)
-    assert digest(tmp_path / "one") == digest(tmp_path / "again") == GOLDEN
+    assert digest(tmp_path / "one") == GOLDEN
     assert digest(tmp_path / "other") != GOLDEN
     packed = write_extract(tmp_path / "packed", seed=1, n_subscribers=120, is_compressed=True)
     for name in packed.files:

@@ -22,16 +22,21 @@ from tests.reports import report_factory as factory
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def population(db: None) -> Population:
+@pytest.fixture(scope="module")
+def population(kept) -> Population:
     study = create_study_rows(load_study(), by="adam")
     factory.publish(study, factory.crowd(study, n=300))
     return synthesise(study)
 
 
+@pytest.fixture(scope="module")
+def files(population):
+    return population_files(population)
+
+
 @pytest.fixture
-def folder(population, tmp_path):
-    for name, content in population_files(population).items():
+def folder(files, tmp_path):
+    for name, content in files.items():
         (tmp_path / name).write_bytes(content)
     return tmp_path
 
