@@ -20,7 +20,8 @@ from ldp.protocols.channels import WORD
 from ldp.protocols.numbers.threshold import Scale
 from ldp.protocols.projective import ProjectiveChannel
 from ldp.protocols.projective_space import is_orthogonal, support_of, value_counts
-from tests.ldp.exact import refuses
+from tests.ldp.exact import largest_ratios, refuses
+from tests.ldp.fakes import differing
 from tests.ldp.privacy.test_plans import built
 
 PAIR = {"slug": "pair", "domain_size": 12, "parts": ("i0", "i1")}
@@ -101,15 +102,12 @@ def test_certificate_is_the_worst_of_all_reports(epsilon: str) -> None:
     for x, y in product(range(2), range(3)):
         code = joint_codes([np.array([x], np.int32), np.array([y], np.int32)], sizes=(2, 3)).item()
         values = zip(map(plan.answer_channel, range(3)), (x, y, code), strict=True)
-        laws[x, y] = [chance / 3 for channel, value in values for chance in law_of(channel, value)]
-    found: dict[tuple[bool, ...], Fraction] = {}
-    for one, other in permutations(laws, 2):
-        differs = tuple(a != b for a, b in zip(one, other, strict=True))
-        ratio = max(a / b for a, b in zip(laws[one], laws[other], strict=True))
-        found[differs] = max(found.get(differs, Fraction(0)), ratio)
+        chances = [chance / 3 for channel, value in values for chance in law_of(channel, value)]
+        laws[x, y] = dict(enumerate(chances))
+    found = largest_ratios(laws, alike=differing)
     certificate = ldp.certify(plan)
     by_part = [entry.epsilon_attribute for entry in certificate.indicators]
-    assert by_part[:2] == [ldp.epsilon_of(found[True, False]), ldp.epsilon_of(found[False, True])]
+    assert by_part[:2] == [ldp.epsilon_of(found[0,]), ldp.epsilon_of(found[1,])]
     assert by_part[2] == certificate.indicators[2].epsilon
     assert certificate.epsilon_profile == ldp.epsilon_of(max(found.values()))
     assert certificate.epsilon_attribute == max(by_part) <= certificate.nominal_attribute
@@ -140,20 +138,16 @@ def test_certificate_of_two_days_is_the_worst_of_all_reports(epsilon: str) -> No
     laws = {}
     for x, y1, y2 in people:
         codes = joint_codes([np.array([x, x], np.int32), np.array([y1, y2], np.int32)], sizes=(2, 3)).tolist()
-        laws[x, y1, y2] = [
-            law_of(x_channel, x),
-            [a * b for a, b in product(law_of(y_channel, y1), law_of(y_channel, y2))],
-            [a * b for a, b in product(*(law_of(xy_channel, code) for code in codes))],
+        chances = [
+            *law_of(x_channel, x),
+            *(a * b for a, b in product(law_of(y_channel, y1), law_of(y_channel, y2))),
+            *(a * b for a, b in product(*(law_of(xy_channel, code) for code in codes))),
         ]
-    found: dict[int, Fraction] = {}
-    for one, other in permutations(people, 2):
-        differs = sum(2**place for place, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
-        pairs = zip(laws[one], laws[other], strict=True)
-        worst = max(a / b for first, second in pairs for a, b in zip(first, second, strict=True))
-        found[differs] = max(found.get(differs, Fraction(0)), worst)
+        laws[x, y1, y2] = dict(enumerate(chances))
+    found = largest_ratios(laws, alike=differing)
     certificate = ldp.certify(plan)
     by_part = [entry.epsilon_attribute for entry in certificate.indicators]
-    assert by_part[:2] == [ldp.epsilon_of(found[1]), ldp.epsilon_of(max(found[2], found[4]))]
+    assert by_part[:2] == [ldp.epsilon_of(found[0,]), ldp.epsilon_of(max(found[1,], found[2,]))]
     assert certificate.epsilon_profile == ldp.epsilon_of(max(found.values()))
     assert certificate.epsilon_attribute == max(by_part) <= certificate.nominal_attribute
     assert certificate.epsilon_profile <= certificate.nominal_profile
