@@ -43,6 +43,7 @@ lint: setup-dev  ## style, types, imports, English, migrations
 	.venv/bin/lint-imports
 	.venv/bin/codespell
 	$(python) -m scripts.plain_english
+	$(python) -m scripts.mutants --check
 	$(python) manage.py makemigrations --check --dry-run
 	$(python) manage.py check
 
