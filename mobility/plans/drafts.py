@@ -10,12 +10,14 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 
 from mobility.base.errors import MobilityError
 from mobility.plans.models import PlanDraft
 from mobility.vault.models.subscribers import VaultStudy
 from mobility.vault.queries import closed_error, find_study
 from reports.accounts import second_person
+from reports.base.reasons import Reason
 from reports.ledger.actions import record
 from reports.ledger.models import LedgerKind
 from reports.privacy.plan_changes import second_person_reasons
@@ -42,8 +44,12 @@ class DraftOpenError(DraftError):
     def __init__(self, draft: PlanDraft) -> None:
         self.draft_id = draft.pk
         super().__init__(
-            f'study "{draft.slug}" already has an open draft, edited by {draft.edited_by}: change or '
-            "withdraw that one first"
+            _(
+                'study "%(slug)s" already has an open draft, edited by %(by)s: change or withdraw that one '
+                "first"
+            ),
+            slug=draft.slug,
+            by=draft.edited_by,
         )
 
 
@@ -115,14 +121,16 @@ def save_draft(draft: PlanDraft, definition: StudyDefinition, *, revision: int, 
     StudyExistsError : the new slug is taken
     """
     if not draft.is_new_study and definition.slug != draft.slug:
-        raise DraftError(f'study.slug must stay "{draft.slug}", got "{definition.slug}"')
+        raise DraftError(
+            _('study.slug must stay "%(slug)s", got "%(typed)s"'), slug=draft.slug, typed=definition.slug
+        )
     if definition.slug != draft.slug:
         _check_free(definition.slug)
     with _step(draft) as locked:
         if locked.revision != revision:
             raise DraftConflictError(
-                f"the draft was saved by {locked.edited_by} while you were editing it, so your "
-                "changes were not saved"
+                _("the draft was saved by %(by)s while you were editing it, so your changes were not saved"),
+                by=locked.edited_by,
             )
         if definition_hash(definition) == locked.definition_hash:
             return False
@@ -143,7 +151,7 @@ def submit_draft(draft: PlanDraft, *, revision: int, by: str) -> None:
     with _step(draft, revision=revision) as locked:
         if locked.state != State.DRAFT or locked.submitted_at is not None:
             raise DraftError(
-                "the draft must be in editing to be sent for review, but it is already in review"
+                _("the draft must be in editing to be sent for review, but it is already in review")
             )
         locked.submitted_by, locked.submitted_at = by, timezone.now()
         locked.save()
@@ -263,8 +271,10 @@ def _write(draft: PlanDraft, definition: StudyDefinition, *, by: str) -> None:
     """Put a definition into a draft: what was approved or asked before counts no more."""
     if definition.of_events:
         raise DraftError(
-            'study.kind must be "visitors" in a draft: create a study of events with manage.py create_study '
-            "(docs/events.md)"
+            _(
+                'study.kind must be "visitors" in a draft: create a study of events with manage.py '
+                "create_study (docs/events.md)"
+            )
         )
     draft.definition = definition.to_json()
     draft.definition_hash = definition_hash(definition)
@@ -279,14 +289,15 @@ def _write(draft: PlanDraft, definition: StudyDefinition, *, by: str) -> None:
 
 def _check_waits(draft: PlanDraft) -> None:
     if draft.state != State.DRAFT or draft.submitted_at is None:
-        raise DraftError("the draft must be in review for this step, but it is not")
+        raise DraftError(_("the draft must be in review for this step, but it is not"))
 
 
-def _of_author(by: str) -> str:
-    return (
-        f"a draft must be reviewed by a person who did not edit it, got {by}: ask another "
-        "administrator or a privacy officer"
+def _of_author(by: str) -> Reason:
+    text = _(
+        "a draft must be reviewed by a person who did not edit it, got %(by)s: ask another administrator "
+        "or a privacy officer"
     )
+    return Reason(text, by=by)
 
 
 @contextmanager
@@ -306,7 +317,8 @@ def check_seen(draft: PlanDraft, *, revision: int) -> None:
     """Raise DraftConflictError if a draft was changed since someone looked at that revision of it."""
     if draft.revision != revision:
         raise DraftConflictError(
-            f"the draft was changed by {draft.edited_by} since you opened it: review the changes first"
+            _("the draft was changed by %(by)s since you opened it: review the changes first"),
+            by=draft.edited_by,
         )
 
 

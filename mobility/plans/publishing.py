@@ -12,6 +12,7 @@ from datetime import timedelta
 from django.conf import settings
 from django.db import DatabaseError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext_noop as _
 
 from mobility.base.errors import MobilityError
 from mobility.plans.drafts import (
@@ -178,8 +179,11 @@ def _replace(
 def _check_copy(row: VaultStudy, draft: PlanDraft) -> None:
     if row.plan_hash != draft.base_plan_hash:
         raise DraftError(
-            f'the plan of study "{row.slug}" has changed since the draft was started: withdraw this '
-            "draft, and start a new one from the plan in force"
+            _(
+                'the plan of study "%(slug)s" has changed since the draft was started: withdraw this draft, '
+                "and start a new one from the plan in force"
+            ),
+            slug=row.slug,
         )
     _check_without_data(row)
     old = StudyDefinition.from_json(row.definition)
@@ -188,9 +192,13 @@ def _check_copy(row: VaultStudy, draft: PlanDraft) -> None:
     changed = _changed_sources(old.static_indicators, new.static_indicators)
     if profiles and changed:
         raise DraftError(
-            f"extract profiles say how columns become the static indicators of the plan in force, and this "
-            f"draft changes {', '.join(changed)}. Profiles of this study: {', '.join(profiles)}: ask an "
-            "operator to remove these profiles, publish the draft, then ask for new profiles"
+            _(
+                "extract profiles say how columns become the static indicators of the plan in force, and "
+                "this draft changes %(changed)s. Profiles of this study: %(profiles)s: ask an operator to "
+                "remove these profiles, publish the draft, then ask for new profiles"
+            ),
+            changed=", ".join(changed),
+            profiles=", ".join(profiles),
         )
 
 

@@ -70,6 +70,13 @@ class Reason(str):
         return cls(found[_TEMPLATE], **values)
 
 
+def words_of(said: object) -> str:
+    """Words of a reason, or of an error that has one, in the active language; else its text."""
+    if isinstance(said, BaseException) and said.args:
+        said = said.args[0]
+    return said.words if isinstance(said, Reason) else str(said)
+
+
 def _worded(value: Value) -> str:
     if isinstance(value, Reason):
         return value.words

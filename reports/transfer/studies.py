@@ -9,8 +9,10 @@ from types import MappingProxyType
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext_noop as _
 
 from ldp import Delta, PlanSpec
+from reports.base.reasons import Reason
 from reports.privacy.models import DeletedStudy
 from reports.studies.areas import create_area
 from reports.studies.location_models import LocationTally
@@ -41,7 +43,8 @@ class StudyExistsError(ValueError):
     """The slug is taken."""
 
     def __init__(self, slug: str) -> None:
-        super().__init__(f'study.slug must be new, got "{slug}": a study with this name already exists')
+        text = _('study.slug must be new, got "%(slug)s": a study with this name already exists')
+        super().__init__(Reason(text, slug=slug))
 
 
 def plan_hash(spec: PlanSpec) -> str:

@@ -23,6 +23,7 @@ from mobility.plans.pages.draft_fields import (
     with_labels,
 )
 from mobility.plans.pages.draft_typed import STATIC, Typed, lines
+from reports.base.reasons import words_of
 from reports.simulator.model import Recommendation
 from reports.studies.studyfile import Problem
 from reports.studies.studyfile.lookups import NOT_GIVEN
@@ -181,10 +182,9 @@ def listed_words(problem: Problem) -> str:
     problem = _of_form(problem)
     label = with_labels(problem.key, _ALL_LABELS)
     if label == problem.key:
-        return str(problem)
-    found = "" if problem.value is None else f", got {problem.value}"
-    rule = with_labels(problem.rule, _ALL_LABELS)
-    return f"{label}: {rule}{found} ({problem.file}: {problem.key})"
+        return f"{problem.file}: {problem.key}: {problem.words}"
+    rule = with_labels(words_of(problem.rule), _ALL_LABELS)
+    return f"{label}: {rule}{problem.found_words} ({problem.file}: {problem.key})"
 
 
 def _of_form(problem: Problem) -> Problem:

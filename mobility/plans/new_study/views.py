@@ -44,6 +44,7 @@ from mobility.plans.pages.simulator_form import recommendation_for
 from mobility.plans.pages.simulator_source import ASKED, asked_query, typed_source
 from mobility.vault.queries import find_study
 from reports.accounts.access import administrators_only
+from reports.base.reasons import words_of
 from reports.privacy.location_texts import noise_words
 from reports.privacy.statement.locations import location_protection
 from reports.studies.models import Study
@@ -98,7 +99,7 @@ def create(request: HttpRequest) -> HttpResponse:
     try:
         sample = sample_of(request)
     except PreviewError as error:
-        answer.refused_sample = str(error)
+        answer.refused_sample = words_of(error)
     is_final = form.action in ("", CREATE)
     try:
         _sync(form, answer, sample)
@@ -110,9 +111,9 @@ def create(request: HttpRequest) -> HttpResponse:
     except StudyFileError as error:
         answer.problems, answer.listed = error.problems, [listed_words(each) for each in error.problems]
     except (StudyFormError, StudyExistsError, MobilityError) as error:
-        answer.listed = [str(error)]
+        answer.listed = [words_of(error)]
         if isinstance(error, StudyExistsError | DraftOpenError):
-            answer.problems = [Problem(file="", key="study.slug", rule=str(error))]
+            answer.problems = [Problem(file="", key="study.slug", rule=words_of(error))]
         answer.other_draft = error.draft_id if isinstance(error, DraftOpenError) else None
     return _page(request, form, answer, sample, is_final=is_final)
 

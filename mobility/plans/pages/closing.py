@@ -15,6 +15,7 @@ from mobility.plans.pages.closing_form import ClosingForm, Obstacles
 from mobility.plans.pages.study_files import attached
 from mobility.vault.models.subscribers import VaultStudy
 from reports.accounts.access import administrators_only, overseers_only
+from reports.base.reasons import words_of
 
 
 @require_http_methods(["GET", "POST"])
@@ -31,7 +32,7 @@ def close(request: HttpRequest, slug: str) -> HttpResponse:
         try:
             close_study(row, by=request.user.get_username(), leave=form.leave)
         except MobilityError as error:
-            form.add_error(None, str(error))
+            form.add_error(None, words_of(error))
             row.refresh_from_db()
         else:
             messages.success(request, gettext("The study is closed. Keep its erasure certificate."))

@@ -16,6 +16,7 @@ from mobility.plans.pages.simulated import USED, use
 from mobility.plans.pages.simulator_form import recommendation_for
 from mobility.plans.pages.simulator_source import source_of_draft
 from reports.accounts.access import administrators_only
+from reports.base.reasons import words_of
 from reports.studies.studyfile import Problem, StudyDefinition, StudyFileError
 from reports.studies.studyfile.numbers import NUMBER
 from reports.studies.studyfile.redraft import read_tables
@@ -65,9 +66,9 @@ def _save(
     try:
         is_new = save_draft(found, edited, revision=revision, by=request.user.get_username())
     except DraftConflictError as error:
-        return _page(request, found, typed, revision=revision, conflict=str(error))
+        return _page(request, found, typed, revision=revision, conflict=words_of(error))
     except (DraftError, StudyExistsError) as error:
-        refused = [Problem(file="", key="study.slug", rule=str(error))]
+        refused = [Problem(file="", key="study.slug", rule=words_of(error))]
         return _page(request, found, typed, revision=revision, problems=refused)
     if is_new:
         messages.success(request, gettext("Saved. The effects of the draft are shown below."))

@@ -319,12 +319,11 @@ class Errors:
 
 
 def _words(problem: Problem, *, below: str) -> str:
-    """A problem of the study file, which is in English in every language."""
+    """A problem of the study file; rules that only a text can break stay in English."""
     place = problem.key.removeprefix(below).strip("[].")
     if place.isdecimal():
-        place = f"category {place}"
-    found = "" if problem.value is None else f", got {problem.value}"
-    return (f"{place}: " if place else "") + problem.rule + found
+        place = gettext("category %(number)s") % {"number": place}
+    return (f"{place}: " if place else "") + problem.words
 
 
 def with_labels(text: str, labels: Labels) -> str:

@@ -26,6 +26,7 @@ from mobility.plans.pages.draft_state import DraftState, state_of
 from mobility.plans.pages.simulator_source import expected_visitors
 from mobility.plans.publishing import obstacle, publish_draft
 from reports.accounts.access import administrators_only, overseers_only
+from reports.base.reasons import words_of
 from reports.privacy.budget.actions import BudgetExceededError, outlook_of
 from reports.privacy.budget.texts import outlook_sentences
 from reports.privacy.location_texts import noise_words
@@ -118,7 +119,7 @@ def step(request: HttpRequest, draft_id: int) -> HttpResponse:
         try:
             messages.success(request, STEPS[name](request, found))
         except REFUSALS as error:
-            problem = str(error)
+            problem = words_of(error)
     if problem:
         messages.error(request, problem)
     found.refresh_from_db()
@@ -136,10 +137,10 @@ def draft_study(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         made = copy_of_study(slug, to=to, by=by) if "copy_to" in request.POST else _next_version(slug, by=by)
     except DraftOpenError as error:
-        messages.info(request, str(error))
+        messages.info(request, words_of(error))
         return redirect("administrator:draft", draft_id=error.draft_id)
     except REFUSALS as error:
-        messages.error(request, str(error))
+        messages.error(request, words_of(error))
         return redirect("administrator:study", slug=slug)
     return redirect("administrator:edit_draft", draft_id=made.pk)
 

@@ -9,9 +9,11 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from django.conf import settings
 from django.db import transaction
+from django.utils.translation import gettext_noop as _
 
 from ldp import PlanSpec
 from reports.accounts import second_person
+from reports.base.reasons import Reason
 from reports.ledger.actions import record
 from reports.ledger.models import LedgerKind
 from reports.privacy.budget.spending import BudgetLine, BudgetOutlook, caps_in_force, outlook
@@ -27,13 +29,16 @@ _SHOWN = Decimal("0.0001")
 class BudgetExceededError(ValueError):
     """A cap forbids it; nothing was created or undone."""
 
-    def __init__(self, outlook: BudgetOutlook, *, what: str) -> None:
-        lines = "; ".join(_words(line) for line in outlook.exceeded)
-        super().__init__(
-            f"{what} must fit the budget of the population {outlook.population}: {lines}. Choose a smaller "
+    def __init__(self, outlook: BudgetOutlook, *, what: Reason) -> None:
+        text = _(
+            "%(what)s must fit the budget of the population %(population)s: %(lines)s. Choose a smaller "
             "epsilon or fewer daily values, or raise the cap on the Budget page, where a second person "
             "confirms it"
         )
+        first, *others = (_words(line) for line in outlook.exceeded)
+        for line in others:
+            first = Reason("%(first)s; %(line)s", first=first, line=line)
+        super().__init__(Reason(text, what=what, population=outlook.population, lines=first))
         self.outlook = outlook
 
 
@@ -73,7 +78,9 @@ def check_budget(definition: StudyDefinition, *, by: str) -> BudgetOutlook:
     _check_units(definition)
     found = outlook_of(definition)
     if found.exceeded:
-        raise BudgetExceededError(found, what=f"study {definition.slug}, requested by {by},")
+        raise BudgetExceededError(
+            found, what=Reason(_("study %(slug)s, requested by %(by)s,"), slug=definition.slug, by=by)
+        )
     return found
 
 
@@ -103,7 +110,9 @@ def check_voided_day(slug: str, *, voided_days: int) -> None:
     grows = tuple(line for line in found.lines if takes.of(line.unit) != before.of(line.unit))
     found = replace(found, lines=grows)
     if found.exceeded:
-        raise BudgetExceededError(found, what=f"undoing a published day of study {slug}")
+        raise BudgetExceededError(
+            found, what=Reason(_("undoing a published day of study %(slug)s"), slug=slug)
+        )
 
 
 def reserve_voided_day(slug: str, *, voided_days: int) -> None:
@@ -205,13 +214,22 @@ def _record(cap: BudgetCap, *, by: str, what: str) -> None:
     )
 
 
-def _words(line: BudgetLine) -> str:
-    spent = "an unbounded loss" if line.spent is None else f"{_short(line.spent)}"
-    takes = "has no bound" if line.takes is None else f"takes {_short(line.takes)}"
+def _words(line: BudgetLine) -> Reason:
     left = (line.left or Decimal(0)).quantize(_SHOWN, rounding=ROUND_FLOOR)
-    return (
-        f"per {line.unit}, {line.span}: the cap is {_short(line.cap or Decimal(0))}, studies have spent "
-        f"{spent}, {left.normalize():f} is left, this {takes}"
+    text = _(
+        "per %(unit)s, %(span)s: the cap is %(cap)s, studies have spent %(spent)s, %(left)s is left, "
+        "this %(takes)s"
+    )
+    return Reason(
+        text,
+        unit=Reason(line.unit),
+        span=str(line.span),
+        cap=_short(line.cap or Decimal(0)),
+        spent=Reason(_("an unbounded loss")) if line.spent is None else _short(line.spent),
+        left=f"{left.normalize():f}",
+        takes=Reason(_("has no bound"))
+        if line.takes is None
+        else Reason(_("takes %(epsilon)s"), epsilon=_short(line.takes)),
     )
 
 

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from reports.accounts.access import account, overseers_only
+from reports.base.reasons import words_of
 from reports.privacy.budget.actions import BudgetChangeError, confirmation_obstacle, decide_cap, propose_cap
 from reports.privacy.budget.spending import BudgetLine, Period, Unit, in_force_since, standing
 from reports.privacy.budget.texts import left_words, period_words, span_words, spent_words, unit_words
@@ -101,7 +102,7 @@ def decide(request: HttpRequest, cap_id: int) -> HttpResponse:
     try:
         decide_cap(cap, confirm=confirm, by=account(request).get_username())
     except BudgetChangeError as error:
-        messages.error(request, str(error))
+        messages.error(request, words_of(error))
     else:
         done = gettext("The new cap is now in force.") if confirm else gettext("The change was refused.")
         messages.success(request, done)
@@ -117,7 +118,7 @@ def _propose(request: HttpRequest, form: CapForm, *, population: str) -> str:
     try:
         cap = propose_cap(population=population, by=account(request).get_username(), **form.cleaned_data)
     except BudgetChangeError as error:
-        return str(error)
+        return words_of(error)
     if cap.needs_second:
         messages.success(
             request,

@@ -7,11 +7,14 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any, Final, Self
 
+from django.utils.translation import gettext_noop as _
+
+from reports.base.reasons import Reason
 from reports.studies.names import in_language
 from reports.studies.studyfile.table import NumberRule, Table
 
 KEY: Final = "category_shares"
-SHARE: Final = NumberRule("must be a number > 0 and <= 1", lambda x: 0 < x <= 1)
+SHARE: Final = NumberRule(Reason(_("must be a number > 0 and <= 1")), lambda x: 0 < x <= 1)
 _FROM, _TO = date(1990, 1, 1), date(2299, 12, 31)
 _TABLES: Final = "must be tables, each headed [[study.category_shares]]"
 
@@ -127,7 +130,7 @@ def _read_share(shares: Table, category: str) -> CategoryShare:
 def _check_overlaps(rows: list[tuple[Table, CategoryShares]]) -> None:
     """A day must have one share of each category."""
     in_order = sorted(rows, key=lambda row: (row[1].indicator, row[1].valid_from))
-    for (_, before), (table, after) in pairwise(in_order):
+    for (_table, before), (table, after) in pairwise(in_order):
         if before.indicator == after.indicator and (
             before.valid_to is None or after.valid_from <= before.valid_to
         ):

@@ -8,9 +8,12 @@ from itertools import combinations, product
 from math import isqrt
 from typing import Any
 
+from django.utils.translation import gettext_noop as _
+
 from ldp.privacy.joint import joint_size
 from ldp.privacy.moves import DEFAULT_MOVES, MOST_MOVES
 from ldp.privacy.plans import MAX_PARTS, MAX_TALLY_CELLS, STREAM
+from reports.base.reasons import Reason
 from reports.studies.studyfile.definition import (
     DERIVED,
     EVENT_ZONE,
@@ -101,7 +104,7 @@ def _tables(root: Table, *, items: list[dict[str, Any]]) -> list[Table]:
         table = Table(item, f"indicator[{slug if usable else position}]", root.problems)
         if isinstance(slug, str):
             if slug in seen:
-                table.add("slug", "must be unique in the study", slug)
+                table.add("slug", Reason(_("must be unique in the study")), slug)
             seen.add(slug)
         tables.append(table)
     return tables
@@ -548,7 +551,15 @@ def _read_categories(table: Table, *, days: int, room: int) -> tuple[str, ...]:
     most = _most_categories(days, room=room)
     if not isinstance(values, list) or not 2 <= len(values) <= most:
         found = len(values) if isinstance(values, list) else values
-        table.add("categories", f"must be a list of 2 to {most} texts in a study of {days} days", found)
+        table.add(
+            "categories",
+            Reason(
+                _("must be a list of 2 to %(most)s texts in a study of %(days)s days"),
+                most=str(most),
+                days=days,
+            ),
+            found,
+        )
         return ()
     return _read_names(table, "categories", values)
 

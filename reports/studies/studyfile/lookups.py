@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any, Final, Self
 
+from django.utils.translation import gettext_noop as _
+
+from reports.base.reasons import Reason
 from reports.studies.studyfile.problems import Problem, Problems, unknown
 from reports.studies.studyfile.table import Table, text_problem, utf8_text
 
@@ -16,7 +19,7 @@ LOOKUP_HEADER: Final = ["code", "category"]
 MAX_CODES: Final = 40_000
 MAX_PREFIX: Final = 16
 NO_ANSWER: Final = ""  # in the place of a category
-NOT_GIVEN: Final = "must name a file that is given together with the study file"
+NOT_GIVEN: Final = Reason(_("must name a file that is given together with the study file"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,11 @@ import difflib
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
+
+from reports.base.reasons import Reason, words_of
+
 MAX_PROBLEMS = 50  # more of them help no one, and a broken table of cells has thousands
 MAX_SHOWN = 60
 
@@ -20,6 +25,16 @@ class Problem:
     def __str__(self) -> str:
         found = "" if self.value is None else f", got {self.value}"
         return f"{self.file}: {self.key}: {self.rule}{found}"
+
+    @property
+    def words(self) -> str:
+        """The rule and what was found, in the active language where the rule has a translation."""
+        return words_of(self.rule) + self.found_words
+
+    @property
+    def found_words(self) -> str:
+        """What was found, after the rule."""
+        return "" if self.value is None else gettext(", got %(value)s") % {"value": self.value}
 
 
 class StudyFileError(ValueError):
@@ -72,17 +87,18 @@ def shown(value: object) -> str:
     return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
 
 
-def nearest(name: str, *, known: Collection[str]) -> str:
+def nearest(name: str, *, known: Collection[str]) -> Reason:
     """Return a hint at the known name that looks most like `name`, or nothing; of a long one nothing.
 
     Comparing takes time by the product of both lengths.
     """
     if len(name) > MAX_SHOWN:
-        return ""
+        return Reason()
     near = difflib.get_close_matches(name, known, n=1)
-    return f', did you mean "{near[0]}"?' if near else ""
+    return Reason(_(', did you mean "%(name)s"?'), name=near[0]) if near else Reason()
 
 
 def unknown(name: str, *, known: Collection[str], noun: str = "key") -> str:
     """Return the rule that an unknown name breaks, with what would be known."""
-    return f"unknown {noun}" + (nearest(name, known=known) or f", known here: {', '.join(known)}")
+    near = nearest(name, known=known) or Reason(_(", known here: %(names)s"), names=", ".join(known))
+    return Reason(_("unknown %(noun)s%(near)s"), noun=Reason(noun), near=near)

@@ -7,11 +7,13 @@ from typing import Any, cast, get_args
 from zoneinfo import available_timezones
 
 import numpy as np
+from django.utils.translation import gettext_noop as _
 
 from ldp.privacy.first_reports import HASH_CELLS, HashCells
 from ldp.privacy.plans import MAX_EVENT_DAYS, PRESENCE_TALLIES, Mechanism, PresenceTally
 from ldp.privacy.slots import DAY_MINUTES, MAX_DELTA, MIN_DELTA, SLOT_MINUTES
 from ldp.protocols.channels import Unit
+from reports.base.reasons import Reason
 from reports.studies.slots import SlotClock
 from reports.studies.studyfile.category_shares import SHARE, read_category_shares
 from reports.studies.studyfile.definition import (
@@ -49,15 +51,16 @@ MAX_SLOT_COUNTS = 4_000_000  # of a study: 32 MB
 ANY_TIME = VisitorRule(min_minutes=0, from_minute=0, to_minute=DAY_MINUTES - 1)
 
 EPSILON = NumberRule(
-    "must be a number > 0 and <= 20 (above 20 an answer is as good as the raw value)", lambda x: 0 < x <= 20
+    Reason(_("must be a number > 0 and <= 20 (above 20 an answer is as good as the raw value)")),
+    lambda x: 0 < x <= 20,
 )
-WEIGHT = NumberRule("must be a number from 0.001 to 1000", lambda x: Decimal("0.001") <= x <= 1000)
-CAP = NumberRule("must be a number > 0 and <= 9999", lambda x: 0 < x <= 9999)
-PRESENCE = NumberRule("must be a number from 0.001 to 20", lambda x: Decimal("0.001") <= x <= 20)
+WEIGHT = NumberRule(Reason(_("must be a number from 0.001 to 1000")), lambda x: Decimal("0.001") <= x <= 1000)
+CAP = NumberRule(Reason(_("must be a number > 0 and <= 9999")), lambda x: 0 < x <= 9999)
+PRESENCE = NumberRule(Reason(_("must be a number from 0.001 to 20")), lambda x: Decimal("0.001") <= x <= 20)
 DELTA = NumberRule(
-    "must be a number from 0.000000000001 to 0.01", lambda x: MIN_DELTA <= Fraction(x) <= MAX_DELTA
+    Reason(_("must be a number from 0.000000000001 to 0.01")), lambda x: MIN_DELTA <= Fraction(x) <= MAX_DELTA
 )
-BAD_SHARE = NumberRule("must be a number from 0 to 1", lambda x: 0 <= x <= 1)
+BAD_SHARE = NumberRule(Reason(_("must be a number from 0 to 1")), lambda x: 0 <= x <= 1)
 DEFAULT_BAD_SHARE = Decimal("0.05")
 
 

@@ -11,11 +11,16 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+from django.utils.translation import gettext_noop as _
+
+from reports.base.reasons import Reason
 from reports.studies.studyfile.problems import Problems, unknown
 
 MAX_DECIMALS = 8  # limit of the database columns
 MAX_TEXT = 200
-SLUG_RULE = "must be 1 to 64 lower-case letters, digits, - and _, with a letter or digit at both ends"
+SLUG_RULE = Reason(
+    _("must be 1 to 64 lower-case letters, digits, - and _, with a letter or digit at both ends")
+)
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
 _CLOCK = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
 _MISSING = object()
@@ -57,7 +62,7 @@ class Table:
         if value is not _MISSING:
             return value
         if required:
-            self.add(key, "is missing")
+            self.add(key, Reason(_("is missing")))
         return None
 
     def refuse(self, key: str, rule: str) -> None:
@@ -77,7 +82,7 @@ class Table:
         if value is None:
             return None
         if not isinstance(value, dict):
-            self.add(key, "must be a table", value)
+            self.add(key, Reason(_("must be a table")), value)
             return None
         return Table(value, self.key(key), self.problems)
 
@@ -101,7 +106,7 @@ class Table:
             self.add(key, SLUG_RULE, value)
             return None
         if value in reserved:
-            self.add(key, "is a reserved address of this site: choose another", value)
+            self.add(key, Reason(_("is a reserved address of this site: choose another")), value)
             return None
         return value
 
@@ -110,7 +115,7 @@ class Table:
         value = self.raw(key)
         if value in known or value is None:
             return value or known[0]
-        self.add(key, f"must be one of {', '.join(known)}", value)
+        self.add(key, Reason(_("must be one of %(names)s"), names=", ".join(known)), value)
         return known[0]
 
     def integer(self, key: str, *, low: int, high: int, default: int | None = None) -> int:
@@ -118,7 +123,7 @@ class Table:
         value = self.raw(key, required=default is None)
         if value is None:
             return high if default is None else default
-        rule = f"must be a whole number from {low} to {high}"
+        rule = Reason(_("must be a whole number from %(low)s to %(high)s"), low=str(low), high=str(high))
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             self.add(key, rule, value)
             return high
@@ -136,7 +141,7 @@ class Table:
             self.add(key, rule.text, value)
             return None
         if not _has_few_decimals(number, decimals):
-            self.add(key, f"must have at most {decimals} decimals", value)
+            self.add(key, Reason(_("must have at most %(n)s decimals"), n=decimals), value)
             return None
         return number
 
@@ -146,10 +151,10 @@ class Table:
         if value is None:
             return low
         if not isinstance(value, date) or isinstance(value, datetime):
-            self.add(key, "must be a date without quotes, such as 2017-05-31", value)
+            self.add(key, Reason(_("must be a date without quotes, such as 2017-05-31")), value)
             return low
         if not low <= value <= high:
-            self.add(key, f"must be from {low} to {high}", value)
+            self.add(key, Reason(_("must be from %(low)s to %(high)s"), low=str(low), high=str(high)), value)
             return low
         return value
 
@@ -160,7 +165,7 @@ class Table:
             return None
         match = _CLOCK.fullmatch(value) if isinstance(value, str) else None
         if match is None:
-            self.add(key, 'must be a time such as "06:00", from "00:00" to "23:59"', value)
+            self.add(key, Reason(_('must be a time such as "06:00", from "00:00" to "23:59"')), value)
             return None
         return int(match[1]) * 60 + int(match[2])
 
@@ -171,7 +176,7 @@ class Table:
 
 def _has_few_decimals(number: Decimal, most: int) -> bool:
     """Return whether at most `most` digits after the point differ from zero; exact for any exponent."""
-    _, digits, exponent = number.as_tuple()
+    _sign, digits, exponent = number.as_tuple()
     if not isinstance(exponent, int) or exponent >= -most or not number:
         return True
     # Only trailing zeros may follow, and there are no more of them than digits.
@@ -182,15 +187,15 @@ def _has_few_decimals(number: Decimal, most: int) -> bool:
 def text_problem(value: object) -> str | None:
     """Return the rule that a name breaks, or None."""
     if not isinstance(value, str):
-        return "must be a text in quotes"
+        return Reason(_("must be a text in quotes"))
     if not value.strip():
-        return "must not be empty"
+        return Reason(_("must not be empty"))
     if value != value.strip():
-        return "must not start or end with spaces"
+        return Reason(_("must not start or end with spaces"))
     if len(value) > MAX_TEXT:
-        return f"must have at most {MAX_TEXT} characters"
+        return Reason(_("must have at most %(n)s characters"), n=MAX_TEXT)
     if not is_one_line(value):
-        return "must be one line of printable characters"
+        return Reason(_("must be one line of printable characters"))
     return None
 
 
@@ -209,7 +214,7 @@ def degrees_problem(value: object, *, limit: int) -> str | None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     # The comparison comes first: it also holds for whole numbers that no float can hold, and fails for NaN.
     if not is_number or not abs(value) <= limit:  # type: ignore[arg-type]
-        return f"must be a number of degrees from -{limit} to {limit}"
+        return Reason(_("must be a number of degrees from -%(limit)s to %(limit)s"), limit=limit)
     return None
 
 
@@ -219,7 +224,7 @@ def utf8_text(data: bytes, problems: Problems) -> str | None:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        problems.add(f"line {line}", "must be UTF-8 text", f"byte 0x{data[error.start]:02x}")
+        problems.add(f"line {line}", Reason(_("must be UTF-8 text")), f"byte 0x{data[error.start]:02x}")
         return None
 
 
@@ -230,5 +235,5 @@ def date_of(text: str, key: str, problems: Problems) -> date | None:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        problems.add(key, "must be a date such as 2017-05-31, or empty", text)
+        problems.add(key, Reason(_("must be a date such as 2017-05-31, or empty")), text)
         return None

@@ -8,6 +8,9 @@ import tomllib
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
+from django.utils.translation import gettext_noop as _
+
+from reports.base.reasons import Reason
 from reports.studies.studyfile.problems import Problems, StudyFileError
 
 MAX_BYTES: Final = 2_000_000
@@ -47,11 +50,11 @@ def parse_toml(text: bytes, problems: Problems) -> dict[str, Any]:
         place = _place_of(text[: error.start].decode("utf-8", "replace"))
         problems.add(place, "must be UTF-8 text", f"byte 0x{text[error.start]:02x}")
     except tomllib.TOMLDecodeError as error:
-        message, _, where = str(error).rpartition(" (at ")
+        message, _at, where = str(error).rpartition(" (at ")
         place = where.rstrip(")") if re.match(r"line \d+", where) else _place_of(decoded)
-        problems.add(place, f"must be valid TOML: {message}")
+        problems.add(place, Reason(_("must be valid TOML: %(problem)s"), problem=str(message)))
     except (ValueError, RecursionError) as error:
-        problems.add("text", f"must be valid TOML: {error}")
+        problems.add("text", Reason(_("must be valid TOML: %(problem)s"), problem=str(error)))
     raise StudyFileError(problems.all())
 
 

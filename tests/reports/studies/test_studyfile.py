@@ -801,6 +801,15 @@ def test_a_bit_per_category_has_its_limit_and_so_has_a_tally(mechanism) -> None:
     assert "must be a list of 2 to 2015 texts in a study of 62 days, got 2016" in found
 
 
+def test_a_problem_is_worded_in_the_language_of_the_reader_and_stays_english_in_its_text() -> None:
+    with translation.override("fr"), pytest.raises(StudyFileError) as caught:
+        parse(edited("days = 3", "days = 99"))
+    (problem,) = caught.value.problems
+    assert str(problem).endswith("study.days: must be a whole number from 1 to 62, got 99")
+    with translation.override("fr"):
+        assert problem.words == "doit être un nombre entier de 1 à 62, trouvé\u00a0: 99"
+
+
 def test_a_syntax_error_has_its_place() -> None:
     for text, expected in (
         (b"[study]\nslug = \n", "study.toml: line 2, column 8: must be valid TOML: Invalid value"),
