@@ -33,7 +33,7 @@ class Problem:
 
     @property
     def found_words(self) -> str:
-        """The found value, to stand after the rule."""
+        """The found value, as a continuation of the rule."""
         return "" if self.value is None else gettext(", got %(value)s") % {"value": self.value}
 
 
