@@ -22,7 +22,7 @@ from reports.forecasts.series import (
 from reports.slots.queries import presence
 from reports.studies.models import Indicator, Study
 
-VERSION: Final = 1  # of a result's layout and of the methods
+VERSION: Final = 2  # of a result's layout and of the methods
 SLOTS_AHEAD: Final = 48
 BACKTEST_HOURS: Final = (0, 1, 2, 6, 24)  # ahead; 0: the next slot
 BACKTEST_DAYS: Final = 14
@@ -79,7 +79,6 @@ def _day_series(named: NamedFigures) -> Result:
     return {
         "name": named.name,
         "known": _plain(figures.values),
-        "std_errors": _plain(np.sqrt(figures.variances)),
         "values": _plain(ahead.values),
         "half_widths": _plain(ahead.half_widths()),
         "backtest": None if judged is None else _day_backtest(judged),

@@ -120,7 +120,6 @@ class DaySeries:
     name: str
     shown_name: str
     known: list[float | None]
-    std_errors: list[float | None]
     expected: list[Expected]
     judged: Judged | None
 
@@ -156,7 +155,6 @@ def day_forecast(study: Study, indicator: Indicator | None) -> DayForecast:
             name=each["name"],
             shown_name=in_language(each["name"], french.get(each["name"])),
             known=each["known"],
-            std_errors=each["std_errors"],
             expected=[
                 _expected(value, [level[place] for level in each["half_widths"]])
                 for place, value in enumerate(each["values"])

@@ -1,5 +1,6 @@
 """Published figures of a study on the grids that forecasts need: gaps are NaN."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -8,11 +9,14 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp.estimation.series.grid import Series
+from ldp import PlanSpec
+from ldp.estimation.estimators import ENDLESS
+from ldp.estimation.series.grid import Floats, Series
 from ldp.estimation.series.levels import DayFigures
+from ldp.estimation.series.smoothing import share_variances
 from ldp.privacy.slots import DAY_MINUTES
 from reports.estimates.coverage import coverage_of
-from reports.estimates.queries import Window, indicator_reports, visitor_unions
+from reports.estimates.queries import Window, WindowReport, indicator_reports, visitor_unions
 from reports.forecasts.holidays import SUNDAY, holidays_between
 from reports.slots.queries import Presence, SlotStatus
 from reports.studies.models import Indicator, Study
@@ -111,19 +115,37 @@ def visitor_days(study: Study) -> list[NamedFigures]:
 def category_days(indicator: Indicator) -> list[NamedFigures]:
     """Share of each category on each day, up to the last day with answers."""
     windows = [Window(day, day) for day in range(1, indicator.study.days + 1)]
-    columns: dict[str, tuple[list[float], list[float]]] = {}
     reports = indicator_reports(indicator, windows)
     # A forecast that fills a gap would reveal a hidden day.
     hidden = {each.category for report in reports for each in report.estimates if each.is_hidden}
-    for report in reports:
-        for estimate in report.estimates:
-            if estimate.category in hidden:
-                continue
-            values, variances = columns.setdefault(estimate.category, ([], []))
-            is_known = estimate.frequency is not None and estimate.std_error is not None
-            values.append(estimate.frequency or 0.0 if is_known else np.nan)
-            variances.append((estimate.std_error or 0.0) ** 2)
-    return _figures(indicator.study, columns)
+    shares = np.array([[each.frequency for each in report.estimates] for report in reports], np.float64)
+    columns = zip(
+        indicator.categories, shares.T.tolist(), _variances(reports, shares).T.tolist(), strict=True
+    )
+    return _figures(
+        indicator.study,
+        {name: (values, variances) for name, values, variances in columns if name not in hidden},
+    )
+
+
+def _variances(reports: Sequence[WindowReport], shares: Floats) -> Floats:
+    """Variance of each share of days, at the mean of all days.
+
+    With presence noise, and of a number, it is that at the estimate of the day itself.
+    """
+    first = reports[0]
+    spec = PlanSpec.from_json(first.plan.spec)
+    index = spec.index(first.indicator.slug)
+    if any(report.noisy_visitors is not None for report in reports) or first.cuts is not None:
+        errors = [[each.std_error for each in report.estimates] for report in reports]
+        return np.nan_to_num(np.array(errors, np.float64)) ** 2
+    is_moves = spec.indicators[index].moves is not None
+    return share_variances(
+        shares,
+        n_reports=np.array([report.n_reports or 0 for report in reports]),
+        n_visitors=np.array([ENDLESS if is_moves else report.n_visitors or 0 for report in reports]),
+        channel=spec.channel(index),
+    )
 
 
 def _figures(study: Study, columns: dict[str, tuple[list[float], list[float]]]) -> list[NamedFigures]:

@@ -11,6 +11,7 @@ then, and estimates are not. Such days are flagged.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from statistics import NormalDist
 from typing import Final
 
@@ -22,6 +23,7 @@ from ldp.estimation.estimators import pure_variance
 from ldp.estimation.series.grid import Floats
 from ldp.estimation.series.levels import DIFFUSE, LEVEL_DAYS, DayFigures, State, scale_of, states
 from ldp.protocols.channels import PureChannel
+from ldp.protocols.faked_reports import PriorFakedChannel
 
 MOVES: Final = 10.0 ** np.arange(-4.0, 1.1, 0.5)  # variances of a day's move, of the figures' variance
 FALSE_ALARMS: Final = 0.01  # probability that an ordinary day is flagged, for any category
@@ -96,24 +98,43 @@ def smooth_shares(
 
     Notes
     -----
+    Variances are taken at the mean of all days, and then at the levels that follow from it.
+    """
+    variances = partial(share_variances, shares, n_reports=n_reports, n_visitors=n_visitors, channel=channel)
+    levels = np.full(shares.shape, np.nan)
+    series = _Series(shares, variances())
+    levels[:, series.has_any] = series.smooth()[2]
+    return smooth_days(shares, variances(at=levels))
+
+
+def share_variances(
+    shares: Floats,
+    *,
+    n_reports: NDArray[np.int64],
+    n_visitors: NDArray[np.int64],
+    channel: PureChannel | PriorFakedChannel,
+    at: Floats | None = None,
+) -> Floats:
+    """Variances of the estimates of consecutive days, at shares that do not follow each day's noise.
+
+    Parameters
+    ----------
+    shares, n_reports, n_visitors, channel : as of `smooth_shares`
+    at : float64, shape as of shares; true shares, cut to [0, 1]; by default the mean of all days
+
+    Notes
+    -----
     The variance of an estimate depends on the true share. At the estimate of the day itself it would weigh
-    low estimates more than high ones, which biases the level by about 1 / n_reports. So it is taken at the
-    mean of all days, and then at the levels that follow from it.
+    low estimates more than high ones, which biases the level by about 1 / n_reports.
     """
     reports, visitors = (
         np.where(np.isnan(shares).all(axis=1), 1, each)[:, np.newaxis] for each in (n_reports, n_visitors)
     )
-
-    def variances(levels: Floats) -> Floats:
-        levels = np.clip(np.nan_to_num(levels), 0, 1)
-        return pure_variance(levels, n_reports=reports, n_population=visitors, channel=channel)
-
-    weights = np.where(np.isnan(shares), 0, reports)
-    mean = (weights * np.nan_to_num(shares)).sum(axis=0) / np.maximum(weights.sum(axis=0), 1)
-    levels = np.full(shares.shape, np.nan)
-    series = _Series(shares, variances(np.broadcast_to(mean, shares.shape)))
-    levels[:, series.has_any] = series.smooth()[2]
-    return smooth_days(shares, variances(levels))
+    if at is None:
+        weights = np.where(np.isnan(shares), 0, reports)
+        at = (weights * np.nan_to_num(shares)).sum(axis=0) / np.maximum(weights.sum(axis=0), 1)
+    levels = np.broadcast_to(np.clip(np.nan_to_num(at), 0, 1), shares.shape)
+    return pure_variance(levels, n_reports=reports, n_population=visitors, channel=channel)
 
 
 class _Series:

@@ -10,7 +10,7 @@ from ldp.estimation.series.forecast import forecast
 from ldp.estimation.series.grid import Series
 from ldp.estimation.series.levels import DayFigures, forecast_days
 from reports.estimates.models import DayNote
-from reports.estimates.queries import Window, indicator_reports
+from reports.estimates.queries import indicator_reports, single_days_of
 from reports.forecasts import actions, computing
 from reports.forecasts.actions import Kind, State, is_current, kept_forecast, refresh
 from reports.forecasts.holidays import holidays_between
@@ -167,16 +167,20 @@ def test_days_are_forecast_where_a_study_has_two_of_each_weekday() -> None:
     assert low < shares.series[0].expected[0].value < high
 
 
-def test_shares_have_the_variance_of_their_estimates_and_exact_totals_have_none() -> None:
+def test_shares_of_equal_days_weigh_the_same_and_exact_totals_have_no_variance() -> None:
     study = factory.published(factory.GENDER, days=14, gap=3)
     (visitors,) = visitor_days(study)
     assert not visitors.figures.variances.any()
     assert np.flatnonzero(np.isnan(visitors.figures.values)).tolist() == [2]
-    (report,) = indicator_reports(study.indicators.get(), [Window(1, 1)])
+    reports = indicator_reports(study.indicators.get(), single_days_of(study))
     shares = category_days(study.indicators.get())[0].figures
-    assert shares.values[0] == report.estimates[0].frequency
-    assert shares.variances[0] == report.estimates[0].std_error ** 2
+    assert shares.values[0] == reports[0].estimates[0].frequency
     assert np.isnan(shares.values[2])
+    n_reports = np.array([each.n_reports for each in reports])
+    errors = np.array([each.estimates[0].std_error or 0 for each in reports])
+    known = n_reports > 0
+    assert np.ptp((n_reports * errors**2)[known]) > 1e-2
+    assert np.ptp((n_reports * shares.variances)[known]) < 1e-6
 
 
 BASTILLE = date(2026, 7, 14)  # a Tuesday
