@@ -65,14 +65,15 @@ def crosstab_findings(measured: Measured, table: Table) -> Findings:
         "association_p_value": None if found is None else found.p_value,
         "association": None if found is None else verdict.sentence,
     }
+    rows, not_combined = _with_combined(list(_rows(table)), measured, view)
     return Findings(
         name=f"{report.study.slug}_{report.indicator.slug}_crosstab",
         title=f"{report.indicator.shown_name}: {texts.table_title(view)}",
         sheet="crosstab",
         reports=(report,),
-        words=(verdict.sentence, verdict.limits),
+        words=(verdict.sentence, verdict.limits, *not_combined),
         before=head_of(report) | _head(table),
-        rows=_with_combined(list(_rows(table)), measured, view),
+        rows=rows,
         after=tested | tail_of(report),
         kinds={
             "market_share": Kind.NUMBER,
@@ -90,21 +91,19 @@ def crosstab_findings(measured: Measured, table: Table) -> Findings:
     )
 
 
-def _with_combined(rows: list[Record], measured: Measured, view: View) -> list[Record]:
-    """Add the shares from all answers on the parts, if the address asks for them."""
+def _with_combined(rows: list[Record], measured: Measured, view: View) -> tuple[list[Record], list[str]]:
+    """Add the shares from all answers on the parts, if the address asks for them, or a sentence why not."""
     if not view.combined:
-        return rows
+        return rows, []
     try:
         from_all = combined(measured, view)
-    except NotCombinedError:
-        return rows
+    except NotCombinedError as refusal:
+        return rows, [str(refusal)]
     parts = [from_all.cells, from_all.rows, from_all.columns, from_all.whole]
     names = ("value", "std_error", "ci_low", "ci_high")
     columns = [np.concatenate([getattr(part, name).ravel() for part in parts]).tolist() for name in names]
-    return [
-        row | dict(zip(_COMBINED, numbers, strict=True))
-        for row, numbers in zip(rows, zip(*columns, strict=True), strict=True)
-    ]
+    added = [dict(zip(_COMBINED, numbers, strict=True)) for numbers in zip(*columns, strict=True)]
+    return [row | more for row, more in zip(rows, added, strict=True)], []
 
 
 def _head(table: Table) -> Record:

@@ -22,6 +22,7 @@ from reports.crosstab.query import view_of
 from reports.crosstab.texts import conditions
 from reports.estimates.loading import load
 from reports.estimates.queries import Window, WindowError, reports_with_tallies, visitor_unions, window_report
+from reports.exports.findings.crosstabs import crosstab_findings
 from tests.reports import report_factory as factory
 from tests.reports.crosstab.conftest import AGE, GENDER, TOWN, published
 from tests.reports.page_texts import csv_rows, words
@@ -303,8 +304,10 @@ def test_those_who_answer_on_other_days_are_not_without_a_value() -> None:
 )
 def test_tables_that_are_not_combined_say_why(reader, query, changes, reason) -> None:
     three = published(GENDER, AGE, TOWN, epsilon="2", n=1000, **changes)
+    measured, view = measured_view(three, f"rows=gender&columns=age&combined=1&{query}")
     with pytest.raises(NotCombinedError, match=reason):
-        combined(*measured_view(three, f"rows=gender&columns=age&{query}"))
+        combined(measured, view)
+    assert reason in crosstab_findings(measured, table_of(measured, view)).words[-1]
     asked = f"{PAGE}?rows=gender&columns=age&combined=1&{query}"
     assert reason in words(reader.get(asked))
     rows = csv_rows(reader.get(asked.replace("/?", ".csv?")))
