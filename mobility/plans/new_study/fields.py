@@ -7,7 +7,7 @@ from typing import Any, Final
 from zoneinfo import available_timezones
 
 from django.utils.functional import Promise
-from django.utils.translation import gettext, gettext_lazy, ngettext
+from django.utils.translation import gettext, gettext_lazy, gettext_noop, ngettext
 
 from mobility.extracts.form_fields import Field
 from mobility.extracts.profiles.sample import Sample
@@ -23,7 +23,7 @@ from mobility.plans.pages.draft_fields import (
     with_labels,
 )
 from mobility.plans.pages.draft_typed import STATIC, Typed, lines
-from reports.base.reasons import words_of
+from reports.base.reasons import Reason, words_of
 from reports.simulator.model import Recommendation
 from reports.studies.studyfile import Problem
 from reports.studies.studyfile.lookups import NOT_GIVEN
@@ -182,17 +182,17 @@ def listed_words(problem: Problem) -> str:
     problem = _of_form(problem)
     label = with_labels(problem.key, _ALL_LABELS)
     if label == problem.key:
-        return f"{problem.file}: {problem.key}: {problem.words}"
+        return problem.marked(f"{problem.file}: {problem.key}: {problem.words}")
     rule = with_labels(words_of(problem.rule), _ALL_LABELS)
-    return f"{label}: {rule}{problem.found_words} ({problem.file}: {problem.key})"
+    return problem.marked(f"{label}: {rule}{problem.found_words} ({problem.file}: {problem.key})")
 
 
 def _of_form(problem: Problem) -> Problem:
     """The problem of a file that was not sent, in words for a form, which loses chosen files."""
     if problem.rule != NOT_GIVEN or problem.value is None:
         return problem
-    again = gettext("Choose %(file)s again. Chosen files are lost when you leave this page.")
-    return replace(problem, rule=again % {"file": str(problem.value).strip('"')}, value=None)
+    again = gettext_noop("Choose %(file)s again. Chosen files are lost when you leave this page.")
+    return replace(problem, rule=Reason(again, file=problem.value.strip('"')), value=None)
 
 
 def _row(row: dict[str, Any], sample: Sample | None) -> dict[str, Any]:

@@ -113,7 +113,7 @@ def create(request: HttpRequest) -> HttpResponse:
     except (StudyFormError, StudyExistsError, MobilityError) as error:
         answer.listed = [words_of(error)]
         if isinstance(error, StudyExistsError | DraftOpenError):
-            answer.problems = [Problem(file="", key="study.slug", rule=words_of(error))]
+            answer.problems = [Problem(file="", key="study.slug", rule=error.args[0])]
         answer.other_draft = error.draft_id if isinstance(error, DraftOpenError) else None
     return _page(request, form, answer, sample, is_final=is_final)
 

@@ -68,7 +68,7 @@ def _save(
     except DraftConflictError as error:
         return _page(request, found, typed, revision=revision, conflict=words_of(error))
     except (DraftError, StudyExistsError) as error:
-        refused = [Problem(file="", key="study.slug", rule=words_of(error))]
+        refused = [Problem(file="", key="study.slug", rule=error.args[0])]
         return _page(request, found, typed, revision=revision, problems=refused)
     if is_new:
         messages.success(request, gettext("Saved. The effects of the draft are shown below."))

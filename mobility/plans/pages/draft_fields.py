@@ -312,10 +312,10 @@ class Errors:
         """Take the problems of a key, of its entries and of everything below it."""
         own = [each for each in self._left if each.key == key or each.key.startswith((f"{key}[", f"{key}."))]
         self._left = [each for each in self._left if each not in own]
-        return [with_labels(_words(each, below=key), self._labels) for each in own]
+        return [each.marked(with_labels(_words(each, below=key), self._labels)) for each in own]
 
     def left(self) -> list[str]:
-        return [f"{each.key}: {_words(each, below=each.key)}" for each in self._left]
+        return [each.marked(f"{each.key}: {_words(each, below=each.key)}") for each in self._left]
 
 
 def _words(problem: Problem, *, below: str) -> str:

@@ -32,9 +32,20 @@ class Problem:
         return words_of(self.rule) + self.found_words
 
     @property
+    def is_english(self) -> bool:
+        """Return whether its rule has no translation, so that pages mark its language."""
+        return Reason(self.rule).is_english
+
+    @property
     def found_words(self) -> str:
         """The found value, as a continuation of the rule."""
-        return "" if self.value is None else gettext(", got %(value)s") % {"value": self.value}
+        text = _(", got %(value)s")
+        text = text if self.is_english else gettext(text)
+        return "" if self.value is None else text % {"value": self.value}
+
+    def marked(self, words: str) -> str:
+        """Return `words` about the problem; a reason where they are English, which pages mark as such."""
+        return Reason(words) if self.is_english else words
 
 
 class StudyFileError(ValueError):

@@ -153,6 +153,13 @@ class TestForm:
             assert shown in field_of(html, name), name
         assert draft.revision == 1
 
+    def test_on_french_pages_only_a_problem_without_translation_is_marked_as_english(self, client, draft):
+        client.defaults["HTTP_ACCEPT_LANGUAGE"] = "fr"
+        html = edited(client, draft, study__days="70").content.decode()
+        says(field_of(html, "study.days"), '<li class="break">doit être un nombre entier de 1 à 62')
+        html = edited(client, draft, plan__epsilon_profile="0.5").content.decode()
+        says(field_of(html, "plan.epsilon_profile"), '<li class="break" lang="en">“Epsilon maximal')
+
     def test_what_is_right_is_saved_and_compared(self, client, draft):
         changes = {"study.small_cell": "30", "indicator-0.weight": "2", "plan.tallies": "visits runs"}
         response = edited(client, draft, changes, plan__epsilon="0,5")
