@@ -58,6 +58,11 @@ class VaultStudy(models.Model):
     def __str__(self) -> str:
         return self.slug
 
+    @property
+    def of_events(self) -> bool:
+        """Return whether it counts events; plans of people do not name the unit."""
+        return bool(self.plan.get("events"))
+
 
 class VaultDay(models.Model):
     """A day that has been touched: open (collecting), published (may still grow) or closed (final)."""
