@@ -30,6 +30,7 @@ class StudyHead:
     shown_name : in the active language
     closed_at : since then it takes nothing; None while it is open
     is_noisy : its totals have presence noise, and cross when days are closed
+    of_events : it counts events, not people
     slot_minutes : length of its slots; None = it has none
     slots_closed : how many of its slots are closed, the first ones; has_slot_noise : their counts have noise
     """
@@ -42,6 +43,7 @@ class StudyHead:
     min_publication: int
     closed_at: datetime | None
     is_noisy: bool = False
+    of_events: bool = False
     slot_minutes: int | None = None
     slots_closed: int = 0
     has_slot_noise: bool = False
@@ -217,6 +219,7 @@ def _heads(study_ids: Iterable[int]) -> dict[int, StudyHead]:
         "slug",
         "closed_at",
         "plan__presence",
+        "plan__events",
         "slots_closed",
         "definition__slots__minutes",
         "plan__slots__variance",
@@ -235,6 +238,7 @@ def _head(row: dict[str, Any]) -> StudyHead:
         min_publication=row["definition__min_publication"],
         closed_at=row["closed_at"],
         is_noisy=row["plan__presence"] is not None,
+        of_events=bool(row["plan__events"]),
         slot_minutes=row["definition__slots__minutes"],
         slots_closed=row["slots_closed"],
         has_slot_noise=row["plan__slots__variance"] is not None,

@@ -88,7 +88,7 @@ SOURCES: Words = {
 NO_DATA = _("no data")
 # Instead of the above of a batch that is only a check: nothing of it is merged or published.
 CHECK_STATES: Words = {
-    Batch.State.MERGING: _("Counting visits and answers"),
+    Batch.State.MERGING: _("Counting answers"),
     Batch.State.PUBLISHING: _("Finishing the check"),
     Batch.State.DONE: _("Checked"),
 }

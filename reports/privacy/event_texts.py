@@ -34,8 +34,8 @@ def event_limits() -> dict[str, str]:
             "many events a person can have, so it guarantees no epsilon per person."
         ),
         "missing_values": gettext(
-            "Missing values: an event without a value for an indicator sends no report on that indicator. "
-            "The number of reports is published without noise."
+            "Missing values: an event without a value for an indicator gives no answer on that indicator. "
+            "The number of answers is published without noise."
         ),
         "times": gettext(
             "Timing: anyone who reads the totals before and after a change sees when they change and by how "

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.utils import timezone
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 
 from mobility.batches import queries
+from mobility.batches.pages import unit_texts
 from mobility.batches.queries import StudyHead, is_noisy
 from mobility.batches.texts import state_of
 from mobility.vault.models.batch import Batch
@@ -35,7 +36,7 @@ class BatchProgress:
 def batch_progress(batch: Batch, study: StudyHead) -> BatchProgress:
     """Describe a batch, in the language of the reader."""
     done = batch.state == Batch.State.DONE
-    sentence, hint = _done(batch, study) if done else _running(batch)
+    sentence, hint = _done(batch, study) if done else _running(batch, study)
     brought_nothing = batch.duplicate_of_id is not None or batch.more_to_come or batch.validate_only
     title, badge = state_of(batch)
     waits = (queries.waiting_subscribers, _waits_for_closing, _waits_for_server)
@@ -59,7 +60,7 @@ def _percent(batch: Batch) -> int | None:
     return min(100 * done // total, 100) if total else None
 
 
-def _running(batch: Batch) -> tuple[str, str]:
+def _running(batch: Batch, study: StudyHead) -> tuple[str, str]:
     match batch.state:
         case Batch.State.FAILED | Batch.State.CANCELLED:
             return batch.failure.words, ""
@@ -68,25 +69,15 @@ def _running(batch: Batch) -> tuple[str, str]:
         case Batch.State.QUEUED:
             return _queued(batch)
         case Batch.State.READING:
-            sentence = gettext(
-                "The worker checks the rows and replaces each identifier with a pseudonym computed with the "
-                "study's key."
-            )
+            sentence = unit_texts.reading(of_events=study.of_events)
         case _ if batch.validate_only:
-            sentence = gettext(
-                "The worker counts the visits and answers in the file. This is only a check, so nothing is "
-                "kept or published."
-            )
+            sentence = unit_texts.checking(of_events=study.of_events)
         case Batch.State.MERGING if batch.kind == Batch.Kind.CLOSE_SLOTS:
             sentence = gettext("The worker counts the people in each zone during each time slot.")
         case Batch.State.MERGING:
-            sentence = gettext(
-                "The worker records the visits for each day of the study and randomises the answers."
-            )
+            sentence = unit_texts.merging(of_events=study.of_events)
         case _:
-            sentence = gettext(
-                "The worker sends the counts of visitors and of randomised answers to the analyst zone."
-            )
+            sentence = unit_texts.publishing(of_events=study.of_events)
     if batch.waits_since is not None:
         return sentence, _held_up(batch)
     return sentence, "" if batch.is_alive else _stalled()
@@ -194,28 +185,17 @@ def _until_closed(batch: Batch) -> tuple[str, str]:
     )
 
 
-def _waiting(batch: Batch, subscribers: int, study: StudyHead) -> tuple[str, str]:
-    has_left = batch.kind == Batch.Kind.OPT_OUT
+def _waiting(batch: Batch, units: int, study: StudyHead) -> tuple[str, str]:
+    has_left, is_enough = batch.kind == Batch.Kind.OPT_OUT, units >= study.min_publication
+    least = number(study.min_publication)
     if study.closed_at is not None:
         hint = gettext(
             "The study is closed, so the people on the opt-out list remain in the reports, as the "
             "erasure certificate states."
         )
-        return _too_few(subscribers, study), hint if has_left else ""
-    sentence = ngettext(
-        "Not published yet: the pending changes cover %(n)s subscriber, but a publication must cover at "
-        "least %(least)s.",
-        "Not published yet: the pending changes cover %(n)s subscribers, but a publication must cover at "
-        "least %(least)s.",
-        subscribers,
-    )
-    if subscribers >= study.min_publication:
-        sentence = gettext(
-            "The pending changes have not been published yet. They cover enough subscribers (%(n)s), "
-            "but the new report would differ from an earlier report by fewer than %(least)s "
-            "subscribers."
-        )
-    sentence %= {"n": number(subscribers), "least": number(study.min_publication)}
+        text = unit_texts.never_published(least, is_enough=is_enough, of_events=study.of_events)
+        return text, hint if has_left else ""
+    sentence = unit_texts.not_yet(units, least, is_enough=is_enough, of_events=study.of_events)
     if has_left:
         return sentence, gettext(
             "The people on the opt-out list have been removed from the vault, and any rows that arrive "
@@ -224,12 +204,8 @@ def _waiting(batch: Batch, subscribers: int, study: StudyHead) -> tuple[str, str
             "study is closed, these people remain in the reports. The erasure certificate will then say "
             "so."
         )
-    hint = gettext(
-        "These changes are waiting to be published with later changes. If all pending changes "
-        "together still cover too few subscribers when the study is closed, they will never be "
-        "published. The erasure certificate will then state how many subscribers they cover."
-    )
-    if subscribers >= study.min_publication:
+    hint = unit_texts.until_later(of_events=study.of_events)
+    if is_enough:
         hint = (
             gettext(
                 "To publish these changes now, upload more files for the day whose data was removed "
@@ -239,19 +215,6 @@ def _waiting(batch: Batch, subscribers: int, study: StudyHead) -> tuple[str, str
             + hint
         )
     return sentence, hint
-
-
-def _too_few(subscribers: int, study: StudyHead) -> str:
-    text = gettext(
-        "These changes were never published, because they affected fewer than %(least)s subscribers when the "
-        "study was closed."
-    )
-    if subscribers >= study.min_publication:
-        text = gettext(
-            "These changes were never published, because the new report would have differed from an "
-            "earlier one by fewer than %(least)s subscribers."
-        )
-    return text % {"least": number(study.min_publication)}
 
 
 def _published(batch: Batch, study: StudyHead) -> str:

@@ -127,7 +127,7 @@ def draft(
             "unpublished_days": [day.isoformat() for day in dropped.unpublished_days],
         },
         "opted_out_in_totals": dropped.opted_out_in_totals,
-        "kept": kept(opted_out=dropped.opted_out_in_totals),
+        "kept": kept(opted_out=dropped.opted_out_in_totals, of_events=bool(study.plan.get("events"))),
         "not_reached": not_reached(connections["vault"].vendor, key_was_lost=was_lost, copies=copies),
     }
 
@@ -158,7 +158,7 @@ def is_complete(certificate: Certificate | None) -> bool:
     return certificate is not None and certificate["erased_at"] is not None
 
 
-def kept(*, opted_out: int | None) -> list[dict[str, str]]:
+def kept(*, opted_out: int | None, of_events: bool = False) -> list[dict[str, str]]:
     """Things that an erasure leaves in place, each with a fixed name and a text.
 
     Parameters
@@ -166,7 +166,9 @@ def kept(*, opted_out: int | None) -> list[dict[str, str]]:
     opted_out : as `Dropped.opted_out_in_totals`; None with noise
     """
     totals = gettext("Exact visitor counts, and totals of randomised answers, in the analyst zone.")
-    if opted_out is None:
+    if of_events:
+        totals = gettext("Exact event counts, and totals of randomised answers, in the analyst zone.")
+    elif opted_out is None:
         totals = gettext(
             "Visitor counts and totals of randomised answers, both with presence noise, in the analyst zone."
         )

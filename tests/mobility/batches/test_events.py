@@ -1,13 +1,16 @@
 """Studies of events through the pipeline: a row counts once, however often it comes."""
 
 import random
+import re
 from collections import Counter
+from html import unescape
 from io import StringIO
 
 import numpy as np
 import pytest
 from django.core.management import call_command
 from django.db import OperationalError
+from django.utils.translation import override
 
 from ldp.keyed.events import event_keys
 from ldp.keyed.sanitiser import Sanitiser
@@ -20,6 +23,7 @@ from mobility.vault.profiles import find_profile, profile_names
 from mobility.vault.studies import open_study
 from reports.events.queries import events_by_day, known_periods, period_reports
 from reports.models import Study
+from reports.studies.policies import Role
 from tests.mobility.event_study import SLUG, TEXT, as_changes, event_definition, in_area, rows_of, write_rows
 from tests.mobility.pipeline import raising, resume
 
@@ -201,6 +205,26 @@ def test_closing_the_study_destroys_the_key_and_the_keys_of_events(pipeline, sen
     assert not DayState.objects.exists()
     assert certificate
     assert by_day() == expected(rows_of(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("language", "dropped", "kept"),
+    [
+        ("en", "fewer than 10 events when the study was closed", "Exact event counts"),
+        ("fr", "ils portaient sur moins de 10 événements", "Nombres exacts d\u2019événements"),
+    ],
+)
+def test_after_the_end_texts_are_about_events(pipeline, send, client, person, language, dropped, kept):
+    batch = send(rows_of(1, each=6))
+    with override(language):
+        certificate = close_study(pipeline.study, by="test", leave=Leave())
+    assert certificate["kept"][0]["text"].startswith(kept)
+    client.force_login(person("olga", Role.OPERATOR, Role.ADMINISTRATOR))
+    client.cookies["django_language"] = language
+    assert dropped in unescape(client.get(f"/operator/batches/{batch.pk}/").content.decode())
+    end = unescape(client.get(f"/administrator/{SLUG}/").content.decode()).split('id="end-title"')[1]
+    about_people = "pseudonym|subscriber|visit|abonné"
+    assert not re.findall(about_people, end.split("</section>")[0].lower())
 
 
 def test_there_are_no_lists_of_people(pipeline):

@@ -10,7 +10,11 @@ from itertools import product
 
 import pytest
 from django.urls import reverse
+from django.utils.translation import override
 
+from mobility.batches.outcomes import notes_for_reader
+from mobility.batches.pages.progress import batch_progress
+from mobility.batches.queries import study_head
 from reports.estimates.queries import Window, window_report
 from reports.models import Indicator, Study
 from reports.privacy.statement.document import privacy_statement
@@ -23,6 +27,7 @@ from tests.mobility.pipeline import pipelines
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
 DAYS = (1, 2, 3, 40, 300)
 PAGE = f"/studies/{SLUG}/"
+ABOUT_PEOPLE = r"[^\n]*(?:visit|subscriber|person\b|people|abonné|personne)[^\n]*"
 # Pages for events; every other page of a study is about people.
 OF_EVENTS = {"studies", "study", "indicator", "periods_file", "statement", "statement_file"}
 
@@ -198,15 +203,51 @@ def test_operators_and_administrators_read_nothing_about_people(make_pipeline, c
     addresses = (
         *(f"/administrator/calls/{each}" for each in ("", "close/")),
         *(f"/operator/calls/{each}" for each in ("", "coverage/")),
-        *(f"/operator/batches/{each.pk}/" for each in batches[:2]),
+        *(f"/operator/batches/{each.pk}/" for each in batches),
     )
-    about_people = r"[^\n]*(?:visitor|subscriber|person\b|people|visiteur|abonné|personne)[^\n]*"
     for language, address in product(("en", "fr"), addresses):
         client.cookies["django_language"] = language
         main = text_of(client, address).split("<main", 1)[1].split("</main>")[0]
         shown = re.sub(r"<[^>]*>", " ", main).lower()
-        assert re.findall(about_people, shown) == [], address
+        assert re.findall(ABOUT_PEOPLE, shown) == [], address
     assert "epsilon" not in text_of(client, "/operator/calls/").partition("void-title")[2]
+
+
+@pytest.mark.parametrize(
+    ("language", "waits"),
+    [("en", "the pending changes cover 3 events,"), ("fr", "portent sur 3 événements,")],
+)
+def test_few_events_wait(make_pipeline, client, person, tmp_path, language, waits):
+    client.force_login(person("olga", Role.OPERATOR))
+    client.cookies["django_language"] = language
+    pipeline = make_pipeline(**as_changes(event_definition()) | {"slug": "calls"})
+    (batch,) = pipeline.upload(write_rows(tmp_path / "few.csv", rows_of(5, each=3)))
+    assert waits in text_of(client, f"/operator/batches/{batch.pk}/")
+    assert "changes for 3 events," in " ".join(notes_for_reader(batch))
+
+
+def test_events_that_are_enough_wait_for_others(make_pipeline, client, person, tmp_path):
+    client.force_login(person("olga", Role.OPERATOR))
+    pipeline = make_pipeline(**as_changes(event_definition()) | {"slug": "calls"})
+    rows = rows_of(1, 2)
+    pipeline.upload(write_rows(tmp_path / "all.csv", rows))
+    pipeline.void_day(2)
+    (batch,) = pipeline.upload(write_rows(tmp_path / "more.csv", [*rows, "2023-12-21T23:30:00,C1,fire"]))
+    page = text_of(client, f"/operator/batches/{batch.pk}/")
+    assert "They cover enough events (31), but" in page
+    assert "how many events they cover" in page
+
+
+@pytest.mark.parametrize("state", ["reading", "merging", "publishing"])
+@pytest.mark.parametrize("validate_only", [False, True])
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_a_running_batch_says_nothing_about_people(filled, state, validate_only, language):
+    batch = filled.study.batches.get()
+    batch.state, batch.validate_only = state, validate_only
+    with override(language):
+        found = batch_progress(batch, study_head(batch.study_id))
+        said = f"{found.title} {found.sentence}".lower()
+    assert re.findall(ABOUT_PEOPLE, said) == []
 
 
 def test_drafts_refuse_events(filled, client, person):

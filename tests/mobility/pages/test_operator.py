@@ -66,7 +66,7 @@ def test_a_check_is_never_said_to_be_merged_or_published(client, study, uploaded
     running = Batch.State.MERGING, Batch.State.PUBLISHING
     for is_check, words in (
         (False, "Merging into the study Publishing"),
-        (True, "Counting visits and answers Finishing the check"),
+        (True, "Counting answers Finishing the check"),
     ):
         titles = []
         for state in running:
