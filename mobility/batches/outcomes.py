@@ -132,7 +132,7 @@ def notes_for_reader(batch: Batch) -> Iterator[str]:
     if batch.waiting_subscribers:
         is_near = batch.waiting_subscribers >= batch.study.definition["min_publication"]
         few = "fewer than min_publication" + is_near * " would differ from earlier reports"
-        units = "events" if batch.study.plan.get("events") else "subscribers"
+        units = "events" if batch.study.of_events else "subscribers"
         yield (
             f"not published yet: changes for {batch.waiting_subscribers} {units}, {is_near * 'but '}"
             f"{few}; they are published together with later changes"

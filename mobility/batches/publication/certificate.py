@@ -127,7 +127,7 @@ def draft(
             "unpublished_days": [day.isoformat() for day in dropped.unpublished_days],
         },
         "opted_out_in_totals": dropped.opted_out_in_totals,
-        "kept": kept(opted_out=dropped.opted_out_in_totals, of_events=bool(study.plan.get("events"))),
+        "kept": kept(opted_out=dropped.opted_out_in_totals, of_events=study.of_events),
         "not_reached": not_reached(connections["vault"].vendor, key_was_lost=was_lost, copies=copies),
     }
 
