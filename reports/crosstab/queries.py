@@ -1,7 +1,7 @@
 """Figures of joint indicators: tables, and the share of a choice of categories, each with its error."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan
 from typing import Final
 
@@ -151,13 +151,27 @@ def reports_of(report: WindowReport, tallies: IndicatorTallies) -> Reports | Non
     """Answers of a report's window, for questions about several values; None if there are none to show."""
     if not report.n_reports or not report.n_visitors:
         return None
-    return Reports.of_counts(
+    found = Reports.of_counts(
         union(tallies.counts, **report.window._asdict()),
         channel=tallies.channel,  # type: ignore[arg-type]
         n_reports=report.n_reports,
         n_population=report.n_visitors,
         level=LEVEL,
     )
+    if not has_small([report]):
+        return found
+    return with_errors_of_shown(found, np.array([each.is_hidden for each in report.estimates]))
+
+
+def with_errors_of_shown(reports: Reports, hidden: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Reports:
+    """Let no error depend on how the hidden categories share what the others leave.
+
+    The variance of a sum weighs all frequencies: those of many sums would give each of the hidden ones.
+    """
+    shown = np.where(hidden, 0.0, np.maximum(reports.estimates.frequency, 0.0))
+    left = np.where(hidden, max(1 - shown.sum(), 0.0) / hidden.sum(), shown)
+    estimates = replace(reports.estimates, consistent=left / left.sum())
+    return replace(reports, estimates=estimates)
 
 
 def table_of(measured: Measured, view: View, *, found: CrossTable | None = None) -> Table | None:

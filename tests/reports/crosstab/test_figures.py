@@ -10,14 +10,15 @@ from django.http import QueryDict
 import ldp
 from ldp import project_simplex
 from ldp.estimation.joint.association import independence_test, margin_of
-from ldp.estimation.joint.crosstab import Shares
+from ldp.estimation.joint.crosstab import Reports, Shares
 from ldp.estimation.joint.linear import linear_query, linear_variance
 from ldp.privacy.joint import joint_codes
+from ldp.protocols.projective import ProjectiveChannel
 from reports.base.status import Status
 from reports.crosstab.association import verdict_of
 from reports.crosstab.combined import NotCombinedError, combined, projected
 from reports.crosstab.joints import joint_indicators
-from reports.crosstab.queries import measure, reports_of, table_of
+from reports.crosstab.queries import measure, reports_of, table_of, with_errors_of_shown
 from reports.crosstab.query import view_of
 from reports.crosstab.texts import conditions
 from reports.estimates.loading import load
@@ -312,6 +313,26 @@ def test_tables_that_are_not_combined_say_why(reader, query, changes, reason) ->
     assert reason in words(reader.get(asked))
     rows = csv_rows(reader.get(asked.replace("/?", ".csv?")))
     assert "combined" not in rows[0]
+
+
+def test_errors_of_sums_tell_nothing_about_hidden_categories() -> None:
+    study = published(AGE, TOWN, epsilon="1.5", small_category=60, n=9000, unknown={"town": 0.3})
+    (joint,) = joint_indicators(study)
+    measured = measure(joint, Window(1, 4))
+    hidden = np.array([each.is_hidden for each in measured.report.estimates])
+    assert 2 < hidden.sum() < hidden.size - 2
+    pair, rest = np.flatnonzero(~hidden)[:2], np.flatnonzero(hidden)
+    of_shares = []
+    for order in (rest, rest[::-1]):
+        counts = measured.counts.copy()
+        counts[rest] = counts[order]
+        sizes = {"n_reports": measured.report.n_reports, "n_population": measured.report.n_visitors}
+        all_of_them = Reports.of_counts(counts, channel=measured.reports.channel, **sizes)
+        of_shares.append((all_of_them.answer(pair), with_errors_of_shown(all_of_them, hidden).answer(pair)))
+    assert isinstance(measured.reports.channel, ProjectiveChannel)
+    assert of_shares[0][0].std_error != of_shares[1][0].std_error
+    assert of_shares[0][1] == of_shares[1][1] == measured.reports.answer(pair)
+    assert of_shares[0][1].std_error == pytest.approx(of_shares[0][0].std_error, rel=0.02)
 
 
 def test_a_table_of_many_cells_or_days_is_not_combined(reader, monkeypatch) -> None:
