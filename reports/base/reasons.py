@@ -74,7 +74,7 @@ def words_of(said: object) -> str:
     """Words of a reason, or of an error that has one, in the active language; else its text."""
     if isinstance(said, BaseException) and said.args:
         said = said.args[0]
-    return said.words if isinstance(said, Reason) else str(said)
+    return Reason(said if isinstance(said, str) else str(said)).words
 
 
 def _worded(value: Value) -> str:

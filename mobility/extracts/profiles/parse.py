@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, cast, get_args
 
+from django.utils.translation import gettext_noop as _
+
 from mobility.extracts.profiles.definition import BUILT_IN, own_table
 from mobility.extracts.profiles.errors import ProfileFileError
 from mobility.extracts.profiles.parse_rules import read_rule
@@ -154,4 +156,4 @@ def _check_columns(
     attributes += [
         (f"{INDICATOR}.{slug}.operator_column", column) for slug, column in operators.items() if column
     ]
-    check_used_once(problems, [*roles, *attributes], rule="must be its own column, but {first} uses it")
+    check_used_once(problems, [*roles, *attributes], rule=_("must be its own column, but %(first)s uses it"))

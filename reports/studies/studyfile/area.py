@@ -6,6 +6,9 @@ from datetime import date
 from pathlib import PurePosixPath
 from typing import Any, Final
 
+from django.utils.translation import gettext_noop as _
+
+from reports.base.reasons import Reason
 from reports.studies.geography.areas import place
 from reports.studies.geography.files.rules import MAX_LAYERS, Source, layer_in, layer_name
 from reports.studies.geography.layers import read_layers, read_mask, sheet_of
@@ -101,12 +104,14 @@ def _layer_files(table: Table) -> Sequence[str]:
     if names is None:
         return ()
     if not isinstance(names, list) or not 1 <= len(names) <= MAX_LAYERS:
-        table.add("layers", f"must be a list of 1 to {MAX_LAYERS} names of files", names)
+        table.add(
+            "layers", Reason(_("must be a list of 1 to %(most)s names of files"), most=MAX_LAYERS), names
+        )
         return ()
     for position, name in enumerate(names, start=1):
         problem = text_problem(name)
         if not problem and layer_name(name) in [layer_name(each) for each in names[: position - 1]]:
-            problem = "must have a unique name, apart from the ending"
+            problem = _("must have a unique name, apart from the ending")
         if problem:
             table.add(f"layers[{position}]", problem, name)
             return ()

@@ -14,9 +14,9 @@ from reports.studies.names import in_language
 from reports.studies.studyfile.table import NumberRule, Table
 
 KEY: Final = "category_shares"
-SHARE: Final = NumberRule(Reason(_("must be a number > 0 and <= 1")), lambda x: 0 < x <= 1)
+SHARE: Final = NumberRule(_("must be a number > 0 and <= 1"), lambda x: 0 < x <= 1)
 _FROM, _TO = date(1990, 1, 1), date(2299, 12, 31)
-_TABLES: Final = "must be tables, each headed [[study.category_shares]]"
+_TABLES: Final = _("must be tables, each headed [[study.category_shares]]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,11 @@ def _read_share(shares: Table, category: str) -> CategoryShare:
     )
     table.finish()
     if None not in (share, low, high) and not low <= share <= high:  # type: ignore[operator]
-        table.add("share", f"must be from low to high, {low} to {high}", share)
+        table.add(
+            "share",
+            Reason(_("must be from low to high, %(low)s to %(high)s"), low=str(low), high=str(high)),
+            share,
+        )
     return CategoryShare(category=category, share=share or Decimal(1), low=low, high=high)
 
 
@@ -134,10 +138,10 @@ def _check_overlaps(rows: list[tuple[Table, CategoryShares]]) -> None:
         if before.indicator == after.indicator and (
             before.valid_to is None or after.valid_from <= before.valid_to
         ):
-            until = before.valid_to or "an open end"
-            rule = (
-                f'must not overlap with "{before.name}", which is valid from {before.valid_from} to {until}'
-            )
+            ended = _('must not overlap with "%(name)s", which is valid from %(first)s to %(until)s')
+            open_end = _('must not overlap with "%(name)s", which is valid from %(first)s to an open end')
+            values = {"name": before.name, "first": str(before.valid_from), "until": str(before.valid_to)}
+            rule = Reason(open_end if before.valid_to is None else ended, **values)
             table.add("valid_from", rule, after.valid_from)
 
 
@@ -145,6 +149,8 @@ def missing_and_unknown(shares: CategoryShares, categories: tuple[str, ...]) -> 
     """Say how shares differ from the categories of their indicator, as rules."""
     named = {each.category for each in shares.shares}
     if missing := [each for each in categories if each not in named]:
-        yield f"must have a share for each category of {shares.indicator}, missing: {', '.join(missing)}"
+        text = _("must have a share for each category of %(indicator)s, missing: %(names)s")
+        yield Reason(text, indicator=shares.indicator, names=", ".join(missing))
     if unknown := [each for each in named if each not in categories]:
-        yield f"must be categories of {shares.indicator}, which does not have: {', '.join(sorted(unknown))}"
+        text = _("must be categories of %(indicator)s, which does not have: %(names)s")
+        yield Reason(text, indicator=shares.indicator, names=", ".join(sorted(unknown)))

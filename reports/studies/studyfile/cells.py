@@ -6,6 +6,9 @@ from collections.abc import Collection, Iterator
 from datetime import date
 from math import nan
 
+from django.utils.translation import gettext_noop as _
+
+from reports.base.reasons import Reason
 from reports.studies.studyfile.definition import Cell
 from reports.studies.studyfile.problems import Problems, unknown
 from reports.studies.studyfile.table import date_of, degrees_problem, text_problem, utf8_text
@@ -36,7 +39,7 @@ def read_cells(data: bytes, problems: Problems, *, zones: Collection[str] | None
         places[cell.cell_id].append((line, cell))
         cells.append(cell)
     if not cells and not problems.found:
-        problems.add("line 2", "must list at least one cell")
+        problems.add("line 2", _("must list at least one cell"))
     return cells
 
 
@@ -49,8 +52,11 @@ def _is_shared_day(one: Cell, other: Cell) -> bool:
 
 def _unique_rule(line: int, other: Cell) -> str:
     if other.valid_from is None and other.valid_to is None:
-        return f"must be unique, but line {line} has it"
-    return f"must be unique on each day: valid_from to valid_to must not meet those of line {line}"
+        return Reason(_("must be unique, but line %(line)s has it"), line=str(line))
+    return Reason(
+        _("must be unique on each day: valid_from to valid_to must not meet those of line %(line)s"),
+        line=str(line),
+    )
 
 
 def _rows(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, str]]]:
@@ -66,22 +72,32 @@ def _rows(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, str]]]
             if len(values) == len(header):
                 yield reader.line_num, dict(zip(header, values, strict=True))
             else:
-                problems.add(f"line {reader.line_num}", f"must have {len(header)} values", len(values))
+                problems.add(
+                    f"line {reader.line_num}",
+                    Reason(_("must have %(n)s values"), n=str(len(header))),
+                    len(values),
+                )
     except csv.Error as error:
-        problems.add(f"line {reader.line_num}", f"must be valid CSV: {error}")
+        problems.add(
+            f"line {reader.line_num}", Reason(_("must be valid CSV: %(problem)s"), problem=str(error))
+        )
 
 
 def _is_header(header: list[str], problems: Problems) -> bool:
     before = len(problems.found)
     for column in REQUIRED_COLUMNS:
         if column not in header:
-            problems.add("line 1", f"must name the column {column} (comma separated)", ",".join(header))
+            problems.add(
+                "line 1",
+                Reason(_("must name the column %(column)s (comma separated)"), column=column),
+                ",".join(header),
+            )
     if len(problems.found) == before:
         for column in header:
             if column not in COLUMNS:
                 problems.add("line 1", unknown(column, known=COLUMNS, noun="column"), column)
             elif header.count(column) > 1:
-                problems.add("line 1", "must name each column once", column)
+                problems.add("line 1", _("must name each column once"), column)
     return len(problems.found) == before
 
 
@@ -95,14 +111,14 @@ def _read_cell(
         if problem:
             problems.add(f"line {line}, {column}", problem, value)
     if zone and zones is not None and zone not in zones:
-        problems.add(f"line {line}, zone", "must be a zone of the zones file", zone)
+        problems.add(f"line {line}, zone", _("must be a zone of the zones file"), zone)
     lon = _degrees(row["lon"], f"line {line}, lon", problems, limit=MAX_LON)
     lat = _degrees(row["lat"], f"line {line}, lat", problems, limit=MAX_LAT)
     azimuth = _azimuth(row.get("azimuth", ""), f"line {line}, azimuth", problems)
     first = date_of(row.get("valid_from", ""), f"line {line}, valid_from", problems)
     last = date_of(row.get("valid_to", ""), f"line {line}, valid_to", problems)
     if first and last and last < first:
-        problems.add(f"line {line}, valid_to", "must not be before valid_from", last)
+        problems.add(f"line {line}, valid_to", _("must not be before valid_from"), last)
     if len(problems.found) + problems.left_out > before:
         return None
     return Cell(
@@ -114,7 +130,9 @@ def _read_cell(
 def _azimuth(text: str, key: str, problems: Problems) -> float | None:
     value = _number(text) if text else None
     if value is not None and not 0 <= value <= MAX_AZIMUTH:
-        problems.add(key, f"must be a number of degrees from 0 to {MAX_AZIMUTH}, or empty", text)
+        problems.add(
+            key, Reason(_("must be a number of degrees from 0 to %(most)s, or empty"), most=MAX_AZIMUTH), text
+        )
     return value
 
 

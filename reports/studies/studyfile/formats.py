@@ -2,6 +2,10 @@
 
 from typing import Final, Literal, get_args
 
+from django.utils.translation import gettext_noop as _
+
+from reports.base.reasons import Reason
+
 Delimiter = Literal["comma", "semicolon", "tab", "pipe"]
 DELIMITERS: Final[tuple[Delimiter, ...]] = get_args(Delimiter)
 
@@ -10,9 +14,17 @@ EPOCH_S: Final = "epoch_s"
 EPOCH_MS: Final = "epoch_ms"
 NEEDED: Final = ("%Y", "%m", "%d", "%H", "%M")
 OPTIONAL: Final = ("%S", "%f", "%z")
-TIMESTAMP_RULE: Final = (
-    f'must be "{ISO}", "{EPOCH_S}", "{EPOCH_MS}", or a pattern such as "%d/%m/%Y %H:%M:%S": '
-    f"{' '.join(NEEDED)} once each, and {' '.join(OPTIONAL)} if they are there"
+TIMESTAMP_RULE: Final = Reason(
+    _(
+        'must be "%(iso)s", "%(epoch_s)s", "%(epoch_ms)s", or a pattern such as "%(pattern)s": %(needed)s '
+        "once each, and %(optional)s if they are there"
+    ),
+    iso=ISO,
+    epoch_s=EPOCH_S,
+    epoch_ms=EPOCH_MS,
+    pattern="%d/%m/%Y %H:%M:%S",
+    needed=" ".join(NEEDED),
+    optional=" ".join(OPTIONAL),
 )
 
 
@@ -43,9 +55,14 @@ def timestamp_problem(text: str) -> str | None:
     if any(parts.count(part) > 1 for part in OPTIONAL):
         return TIMESTAMP_RULE
     if "%z" in parts[:-1]:
-        return "must end with %z"
+        return Reason(_("must end with %(part)s"), part="%z")
     if "%f" in parts and parts[max(parts.index("%f") - 2, 0)] != "%S":
-        return "must have %f after %S and a point, as in %S.%f"
+        return Reason(
+            _("must have %(fraction)s after %(seconds)s and a point, as in %(both)s"),
+            fraction="%f",
+            seconds="%S",
+            both="%S.%f",
+        )
     return None
 
 

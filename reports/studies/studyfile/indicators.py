@@ -42,13 +42,18 @@ from reports.studies.studyfile.origins import (
     read_origin,
 )
 from reports.studies.studyfile.problems import Problem, unknown
-from reports.studies.studyfile.sections import EPSILON, WEIGHT
+from reports.studies.studyfile.sections import EPSILON, NO_ZONES, WEIGHT
 from reports.studies.studyfile.table import Table, text_problem, with_plain_spaces
 
 MAX_INDICATORS = 255
-# Keys of how many of a day's items keep their full weight, and what has them.
+# Keys of how many of a day's items keep their full weight, and the rule of what has them.
 MAX_MOVES, MAX_VISITS = "max_moves", "max_visits"
-_MOST_KEYS = {MAX_MOVES: MOVES, MAX_VISITS: f"{VISITED_ZONES} and {VISITED_PAIRS}"}
+_MOST_KEYS = {
+    MAX_MOVES: Reason(_("must be absent: only %(one)s have it"), one=MOVES),
+    MAX_VISITS: Reason(
+        _("must be absent: only %(one)s and %(other)s have it"), one=VISITED_ZONES, other=VISITED_PAIRS
+    ),
+}
 MAX_CATEGORIES = 65_534
 # Of a part without a value, in the names of combinations; and of all that is no zone, in those of moves.
 NO_VALUE_NAME, NO_VALUE_NAME_FR = "no value", "sans valeur"
@@ -85,10 +90,10 @@ def read_indicators(
     if items is None:
         return ()
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items) or not items:
-        root.add("indicator", "must be a list of tables: write [[indicator]]", items)
+        root.add("indicator", _("must be a list of tables: write [[indicator]]"), items)
         return ()
     if len(items) > MAX_INDICATORS:
-        root.add("indicator", f"must be at most {MAX_INDICATORS}", len(items))
+        root.add("indicator", Reason(_("must be at most %(most)s"), most=str(MAX_INDICATORS)), len(items))
         return ()
     tables = _tables(root, items=items)
     return tuple(_read_indicator(table, days=days, plan=plan, of_events=of_events) for table in tables)
@@ -104,7 +109,7 @@ def _tables(root: Table, *, items: list[dict[str, Any]]) -> list[Table]:
         table = Table(item, f"indicator[{slug if usable else position}]", root.problems)
         if isinstance(slug, str):
             if slug in seen:
-                table.add("slug", Reason(_("must be unique in the study")), slug)
+                table.add("slug", _("must be unique in the study"), slug)
             seen.add(slug)
         tables.append(table)
     return tables
@@ -148,25 +153,51 @@ def _check_suits(table: Table, plan: PlanDefinition, *, kind: str, epsilon: Deci
     """Note what the plan's mechanism cannot do for an indicator."""
     mechanism = plan.mechanism
     if epsilon is not None and mechanism == "spl-grr":
-        table.add("epsilon", "must be absent: spl-grr shares the epsilon of the plan equally", epsilon)
+        table.add("epsilon", _("must be absent: spl-grr shares the epsilon of the plan equally"), epsilon)
     if epsilon is not None and mechanism.startswith("rsfd-"):
-        rule = f"must be absent: {mechanism} has one for all, since every report may be the answer"
+        rule = Reason(
+            _("must be absent: %(mechanism)s has one for all, since every report may be the answer"),
+            mechanism=mechanism,
+        )
         table.add("epsilon", rule, epsilon)
     if not mechanism.startswith("smp-"):
-        table.refuse("weight", f"must be absent: under {mechanism} every indicator is asked equally often")
-        table.refuse("parts", f"must be absent under {mechanism}: only smp plans have joint indicators")
+        table.refuse(
+            "weight",
+            Reason(
+                _("must be absent: under %(mechanism)s every indicator is asked equally often"),
+                mechanism=mechanism,
+            ),
+        )
+        table.refuse(
+            "parts",
+            Reason(
+                _("must be absent under %(mechanism)s: only smp plans have joint indicators"),
+                mechanism=mechanism,
+            ),
+        )
         if (derive := table.values.get("derive")) in ONE_A_DAY:
-            what = "moves" if derive == MOVES else "visited zones"
-            table.add("derive", f"must not be {derive} under {mechanism}: only smp plans have {what}", derive)
+            moves = _("must not be %(derive)s under %(mechanism)s: only smp plans have moves")
+            zones = _("must not be %(derive)s under %(mechanism)s: only smp plans have visited zones")
+            rule = Reason(moves if derive == MOVES else zones, derive=derive, mechanism=mechanism)
+            table.add("derive", rule, derive)
         if kind == NUMBER:
-            table.add("kind", f"must not be {NUMBER} under {mechanism}: only smp plans have numbers", kind)
+            table.add(
+                "kind",
+                Reason(
+                    _("must not be %(number)s under %(mechanism)s: only smp plans have numbers"),
+                    number=NUMBER,
+                    mechanism=mechanism,
+                ),
+                kind,
+            )
     if mechanism == STREAM:
         _check_suits_stream(table, kind=kind)
     if kind == "daily" and mechanism.startswith("rsfd-") and plan.unit == "attribute":
-        rule = (
-            f"must be static under {mechanism} with the unit attribute: a made-up report does not change "
+        text = _(
+            "must be static under %(mechanism)s with the unit attribute: a made-up report does not change "
             "with the value, so one that changes would be the answer (choose the unit profile, or smp)"
         )
+        rule = Reason(text, mechanism=mechanism)
         table.add("kind", rule, kind)
 
 
@@ -175,24 +206,43 @@ def _check_suits_events(table: Table, *, kind: str, of_events: bool) -> None:
     derive = table.values.get("derive")
     if not of_events:
         if derive == EVENT_ZONE:
-            table.add("derive", f'must not be {EVENT_ZONE}: only a study with kind = "events" has it', derive)
+            table.add(
+                "derive",
+                Reason(
+                    _('must not be %(derive)s: only a study with kind = "events" has it'), derive=EVENT_ZONE
+                ),
+                derive,
+            )
         return
     if kind != "static":
-        table.add("kind", "must be static in a study of events: each is there on one day", kind)
-    table.refuse("parts", "must be absent in a study of events")
+        table.add("kind", _("must be static in a study of events: each is there on one day"), kind)
+    table.refuse("parts", _("must be absent in a study of events"))
 
 
 def _check_suits_stream(table: Table, *, kind: str) -> None:
-    table.refuse("max_values", f"must be absent under {STREAM}: it follows from window_days of [plan]")
+    table.refuse(
+        "max_values",
+        Reason(
+            _("must be absent under %(mechanism)s: it follows from window_days of [plan]"), mechanism=STREAM
+        ),
+    )
     derive = table.values.get("derive")
     if derive in ONE_A_DAY:
-        rule = f"must not be {derive} under {STREAM}: moves and visits are reported on every day of presence"
+        rule = Reason(
+            _(
+                "must not be %(derive)s under %(mechanism)s: moves and visits are reported on every day of "
+                "presence"
+            ),
+            derive=derive,
+            mechanism=STREAM,
+        )
         table.add("derive", rule, derive)
     if kind == NUMBER and derive is not None:
-        rule = (
-            f"must not be {NUMBER} with derive under {STREAM}: the answer to a daily number is kept, and "
-            "shows for certain when the number crosses the person's cut"
+        text = _(
+            "must not be %(number)s with derive under %(mechanism)s: the answer to a daily number is kept, "
+            "and shows for certain when the number crosses the person's cut"
         )
+        rule = Reason(text, number=NUMBER, mechanism=STREAM)
         table.add("kind", rule, kind)
 
 
@@ -205,17 +255,22 @@ def _unread(table: Table) -> dict[str, Any]:
 
 
 def _read_static(table: Table, *, days: int, room: int) -> dict[str, Any]:
-    table.refuse("max_values", "must be absent: only a daily indicator has several values")
+    table.refuse("max_values", _("must be absent: only a daily indicator has several values"))
     _refuse_of_days(table)
     if table.values.get("derive") == EVENT_ZONE:
         for key in ("column", "categories", "categories_fr", *ORIGIN_KEYS, *LOOKUP_KEYS):
-            table.refuse(key, "must be absent: the categories are the zones of [area]")
+            table.refuse(key, _("must be absent: the categories are the zones of [area]"))
         return {"column": None, "derive": table.raw("derive"), "categories": (), "max_values": None}
     if table.values.get("derive") == VISITOR_CATEGORY:
         return _read_visitor_category(table)
-    table.refuse("derive", f"must be absent, or {VISITOR_CATEGORY}: a static indicator reads a column")
+    table.refuse(
+        "derive",
+        Reason(
+            _("must be absent, or %(derive)s: a static indicator reads a column"), derive=VISITOR_CATEGORY
+        ),
+    )
     for key in ORIGIN_KEYS:
-        table.refuse(key, f"must be absent: only {VISITOR_CATEGORY} has it")
+        table.refuse(key, Reason(_("must be absent: only %(derive)s has it"), derive=VISITOR_CATEGORY))
     categories = _read_categories(table, days=days, room=room)
     return {
         "column": table.text("column"),
@@ -244,7 +299,7 @@ def with_lookups(
 
 
 def _read_visitor_category(table: Table) -> dict[str, Any]:
-    table.refuse("categories", "must be absent: the categories of a derived indicator are fixed")
+    table.refuse("categories", _("must be absent: the categories of a derived indicator are fixed"))
     return {
         "column": table.text("column"),
         "derive": table.raw("derive"),
@@ -257,16 +312,20 @@ def _read_visitor_category(table: Table) -> dict[str, Any]:
 
 def _read_joint(table: Table, *, days: int) -> dict[str, Any]:
     for key in ("column", "categories", "categories_fr", "derive"):
-        table.refuse(key, "must be absent: an indicator with parts combines their values")
+        table.refuse(key, _("must be absent: an indicator with parts combines their values"))
     _refuse_of_days(table)
     parts = table.raw("parts")
     has_limit = table.has("max_values")
     if has_limit and table.values.get("kind") == "static":
-        table.refuse("max_values", "must be absent: only a daily indicator has several values")
+        table.refuse("max_values", _("must be absent: only a daily indicator has several values"))
         has_limit = False
     is_list = isinstance(parts, list) and all(isinstance(part, str) for part in parts)
     if not is_list or not 2 <= len(parts) <= MAX_PARTS:
-        table.add("parts", f"must be a list of 2 to {MAX_PARTS} slugs of indicators", parts)
+        table.add(
+            "parts",
+            Reason(_("must be a list of 2 to %(most)s slugs of indicators"), most=str(MAX_PARTS)),
+            parts,
+        )
         parts = []
     return {
         "column": None,
@@ -289,7 +348,9 @@ def _with_parts(
         if each.parts and _are_parts(table, each, whole):
             other = first_with.setdefault(frozenset(each.parts), each.slug)
             if other != each.slug:
-                table.add("parts", f"must not be those of {other} again", list(each.parts))
+                table.add(
+                    "parts", Reason(_("must not be those of %(other)s again"), other=other), list(each.parts)
+                )
             parts = [whole[part] for part in each.parts]
             if all(part.categories for part in parts):  # else a problem of theirs is noted
                 found.append(_combination(table, each, parts, days=days))
@@ -302,31 +363,38 @@ def _are_parts(table: Table, indicator: IndicatorDefinition, whole: dict[str, In
     """Return whether a joint indicator can combine what it names; notes why not."""
     for part in indicator.parts:
         if indicator.parts.count(part) > 1:
-            table.add("parts", "must name each indicator once", part)
+            table.add("parts", _("must name each indicator once"), part)
             return False
         if part not in whole:
-            rule = (
+            text = _(
                 "must name indicators of this study that have categories or cuts, no parts, no moves and no "
                 "visited zones"
             )
-            table.add("parts", rule, part)
+            table.add("parts", text, part)
             return False
     kind = "daily" if any(whole[part].kind == "daily" for part in indicator.parts) else "static"
     if indicator.kind != kind:
-        rule = f"must be {kind}: a joint indicator is daily if one of its parts is, and static otherwise"
+        rule: str = Reason(
+            _("must be %(kind)s: a joint indicator is daily if one of its parts is, and static otherwise"),
+            kind=kind,
+        )
         table.add("kind", rule, indicator.kind)
     numbers = [part for part in indicator.parts if whole[part].scale]
     if numbers and (len(numbers), len(indicator.parts)) != (1, 2):
-        rule = "must be two where one is a number: its mean is asked for each category of the other"
+        rule = _("must be two where one is a number: its mean is asked for each category of the other")
         table.add("parts", rule, list(indicator.parts))
         return False
     waves = [part for part in numbers if (scale := whole[part].scale) and scale.is_wave]
     if waves:
-        rule = 'must not name a number with report = "wave": its reports tell no side of a cut'
+        rule = _('must not name a number with report = "wave": its reports tell no side of a cut')
         table.add("parts", rule, waves[0])
         return False
     if numbers and whole[numbers[0]].kind != kind:
-        table.add("parts", "must not join a number of a column with values of a day", list(indicator.parts))
+        table.add(
+            "parts",
+            _("must not join a number of a column with values of a day"),
+            list(indicator.parts),
+        )
         return False
     return indicator.kind == kind
 
@@ -341,11 +409,11 @@ def _combination(
     ]
     size, most = joint_size([len(each) for each in names]), _most_categories(days, room=days)
     if size > most:
-        rule = (
-            f"must have at most {most} combinations in a study of {days} days; a part of k categories has "
-            f'k + 1 values, since "{NO_VALUE_NAME}" is one of them'
+        text = _(
+            "must have at most %(most)s combinations in a study of %(days)s days; a part of k categories has "
+            'k + 1 values, since "%(none)s" is one of them'
         )
-        table.add("parts", rule, size)
+        table.add("parts", Reason(text, most=str(most), days=days, none=NO_VALUE_NAME), size)
         return indicator
     combined = _combined(table, names, none=NO_VALUE_NAME)
     combined_fr = _combined(table, french, none=NO_VALUE_NAME_FR)
@@ -360,7 +428,10 @@ def _combined(
     seen: set[str] = set()
     for name in map(with_plain_spaces, found):
         if name in seen:
-            rule = f'must not have two combinations of one name: rename categories with " / " or "{none}"'
+            rule = Reason(
+                _('must not have two combinations of one name: rename categories with " / " or "%(none)s"'),
+                none=none,
+            )
             table.add(key, rule, name)
             break
         seen.add(name)
@@ -372,13 +443,16 @@ def _read_daily(table: Table, *, days: int) -> dict[str, Any]:
         derive = table.choice("derive", DERIVED)
     else:
         derive = VISIT_DURATION
-        table.add("derive", f"is missing, must be one of {', '.join(DERIVED)}")
+        table.add("derive", Reason(_("is missing, must be one of %(names)s"), names=", ".join(DERIVED)))
     is_of_zones, bands = derive in OF_ZONES, HOURS if derive in OF_HOURS else VISIT_DURATION_BANDS
-    table.refuse("column", "must be absent: a daily indicator is derived from the events of the day")
-    what = "they are the zones of [area]" if is_of_zones else "the bands of a derived indicator are fixed"
-    table.refuse("categories", f"must be absent: {what}")
+    table.refuse("column", _("must be absent: a daily indicator is derived from the events of the day"))
+    zones, fixed = (
+        _("must be absent: they are the zones of [area]"),
+        _("must be absent: the bands of a derived indicator are fixed"),
+    )
+    table.refuse("categories", zones if is_of_zones else fixed)
     if is_of_zones:
-        table.refuse("categories_fr", "must be absent: zones have French names as name_fr in their file")
+        table.refuse("categories_fr", _("must be absent: zones have French names as name_fr in their file"))
     has_limit = table.has("max_values")
     return {
         "column": None,
@@ -411,9 +485,9 @@ def _read_moves(table: Table) -> dict[str, int | None]:
 
 
 def _refuse_moves(table: Table, *, but: str | None = None) -> None:
-    for key, derives in _MOST_KEYS.items():
+    for key, rule in _MOST_KEYS.items():
         if key != but:
-            table.refuse(key, f"must be absent: only {derives} have it")
+            table.refuse(key, rule)
 
 
 def _refuse_of_days(table: Table) -> None:
@@ -446,7 +520,7 @@ def with_zones(
         if each.groups and each.categories:
             _check_groups(Table({}, f"indicator[{each.slug}].groups", root.problems), each)
         if each.derive == HOME_DISTANCE and area is None:
-            rule = "needs [area] with the cells in which people are seen"
+            rule = _("needs [area] with the cells in which people are seen")
             root.problems.add(f"indicator[{each.slug}].derive", rule, each.derive)
     return _with_parts(root, of_zones, days=days)
 
@@ -454,7 +528,7 @@ def with_zones(
 def _read_groups(table: Table) -> Groups:
     """Return groups of categories as written; `_check_groups` compares them with the categories."""
     if table.has("parts") or table.values.get("kind") == NUMBER or table.values.get("derive") in ONE_A_DAY:
-        table.refuse("groups", "must be absent: only a single indicator with categories has groups")
+        table.refuse("groups", _("must be absent: only a single indicator with categories has groups"))
         return ()
     groups = table.table("groups", required=False)
     if groups is None:
@@ -465,7 +539,7 @@ def _read_groups(table: Table) -> Groups:
         if problem:
             groups.add(name, problem)
         elif not isinstance(members, list) or not all(isinstance(each, str) for each in members):
-            groups.add(name, "must be a list of categories of this indicator", members)
+            groups.add(name, _("must be a list of categories of this indicator"), members)
         else:
             found.append((name, tuple(members)))
     return tuple(found)
@@ -476,14 +550,20 @@ def _check_groups(table: Table, indicator: IndicatorDefinition) -> None:
     group_of: dict[str, str] = {}
     for name, members in indicator.groups:
         if name in indicator.categories:
-            table.add(name, "must differ from the categories")
+            table.add(name, _("must differ from the categories"))
         if not members:
-            table.add(name, "must have at least one category", [])
+            table.add(name, _("must have at least one category"), [])
         for member in members:
             if member not in indicator.categories:
                 table.add(name, unknown(member, known=indicator.categories))
             elif member in group_of:
-                table.add(name, f"must not have a category of the group {group_of[member]} again", member)
+                table.add(
+                    name,
+                    Reason(
+                        _("must not have a category of the group %(group)s again"), group=group_of[member]
+                    ),
+                    member,
+                )
             group_of[member] = name
 
 
@@ -501,10 +581,18 @@ def _with_zones_of(
     elif indicator.derive == VISITED_ZONES:
         most -= 1  # and none
     if not zones:
-        rule = "needs [area] with zones: name a file of zones, or give the cells a column zone"
+        rule = NO_ZONES
         table.add("derive", rule, indicator.derive)
     elif not 2 <= len(zones) <= most:
-        table.add("derive", f"needs an area of 2 to {most} zones in a study of {days} days", len(zones))
+        table.add(
+            "derive",
+            Reason(
+                _("needs an area of 2 to %(most)s zones in a study of %(days)s days"),
+                most=str(most),
+                days=days,
+            ),
+            len(zones),
+        )
     elif indicator.derive == MOVES:
         pairs = _combined(table, [zones, zones], none=OUTSIDE_NAME, key="derive")
         zones_fr = zones_fr or zones
@@ -534,7 +622,9 @@ def _visit_names(
     seen = [with_plain_spaces(name) for name in (*names, none)]
     if len({*seen}) < len(seen):
         twice = next(name for name in seen if seen.count(name) > 1)
-        rule = f'must not have two visits of one name: rename zones with " / " or "{none}"'
+        rule = Reason(
+            _('must not have two visits of one name: rename zones with " / " or "%(none)s"'), none=none
+        )
         table.add("derive", rule, twice)
     return (*names, none)
 
@@ -571,7 +661,10 @@ def _read_french(table: Table, categories: tuple[str, ...]) -> tuple[str, ...] |
         return None
     if not isinstance(values, list) or len(values) != len(categories):
         found = len(values) if isinstance(values, list) else values
-        rule = f"must be a list of {len(categories)} texts: a French name for each category, in their order"
+        rule = Reason(
+            _("must be a list of %(n)s texts: a French name for each category, in their order"),
+            n=str(len(categories)),
+        )
         table.add("categories_fr", rule, found)
         return None
     return _read_names(table, "categories_fr", values)
@@ -585,9 +678,9 @@ def _read_names(table: Table, key: str, values: list[Any]) -> tuple[str, ...]:
         if problem is None:
             written = seen.get(with_plain_spaces(value))
             if written == value:
-                problem = "must be unique in the indicator"
+                problem = _("must be unique in the indicator")
             elif written is not None:
-                problem = "must differ from the others by more than the kind of its spaces"
+                problem = _("must differ from the others by more than the kind of its spaces")
             else:
                 seen[with_plain_spaces(value)] = value
         if problem:

@@ -4,9 +4,12 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_DOWN, Decimal
 from typing import get_args
 
+from django.utils.translation import gettext_noop as _
+
 from ldp import LdpError
 from ldp.geo.grid import MAX_CELLS
 from ldp.privacy.plans import MAX_TALLY_CELLS
+from reports.base.reasons import Reason
 from reports.studies.geography.areas import projection_of
 from reports.studies.geography.grid import GridError, grid_codes_of_cells, make_grid
 from reports.studies.geography.hexagons import finest_resolution
@@ -15,7 +18,7 @@ from reports.studies.studyfile.problems import Problems
 from reports.studies.studyfile.table import NumberRule, Table
 
 MAX_ODDS = 1000
-LEVEL = NumberRule('must be a number > 0 and <= 7, or a text such as "ln 4"', lambda x: 0 < x <= 7)
+LEVEL = NumberRule(_('must be a number > 0 and <= 7, or a text such as "ln 4"'), lambda x: 0 < x <= 7)
 RADIUS_M = (10, 50_000)
 GRID_M = (10, 50_000)
 MAX_MARGIN_M = 100_000
@@ -105,7 +108,11 @@ def _hexagons_hold_squares(request: LocationRequest, area: AreaDefinition, *, ta
     if request.h3_resolution > finest:
         table.add(
             "h3_resolution",
-            f"must be at most {finest}: finer hexagons are smaller than the squares of {request.grid_m} m",
+            Reason(
+                _("must be at most %(most)s: finer hexagons are smaller than the squares of %(metres)s m"),
+                most=finest,
+                metres=str(request.grid_m),
+            ),
             request.h3_resolution,
         )
     return request.h3_resolution <= finest
@@ -133,5 +140,7 @@ def _read_level(table: Table) -> Decimal:
     odds = value.removeprefix(_LN).strip()
     if value.startswith(_LN) and odds.isdecimal() and 2 <= int(odds) <= MAX_ODDS:
         return Decimal(int(odds)).ln().quantize(LEVEL_DECIMALS, ROUND_DOWN)
-    table.add("level", f"{LEVEL.text} (odds from 2 to {MAX_ODDS})", value)
+    table.add(
+        "level", Reason(_("%(rule)s (odds from 2 to %(most)s)"), rule=LEVEL.text, most=str(MAX_ODDS)), value
+    )
     return Decimal(1)

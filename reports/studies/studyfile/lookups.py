@@ -19,7 +19,7 @@ LOOKUP_HEADER: Final = ["code", "category"]
 MAX_CODES: Final = 40_000
 MAX_PREFIX: Final = 16
 NO_ANSWER: Final = ""  # in the place of a category
-NOT_GIVEN: Final = Reason(_("must name a file that is given together with the study file"))
+NOT_GIVEN: Final = _("must name a file that is given together with the study file")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +56,17 @@ def read_lookup(table: Table, categories: Sequence[str]) -> Lookup | None:
     """Read the keys of a lookup; its file is read by `lookup_of_file`."""
     if not table.has("lookup"):
         for key in LOOKUP_KEYS[1:]:
-            table.refuse(key, "must be absent without lookup")
+            table.refuse(key, _("must be absent without lookup"))
         return None
     otherwise = table.raw("otherwise", required=False)
     if otherwise not in (None, NO_ANSWER, *categories):
-        table.add("otherwise", f"must be one of the categories, or empty for no answer, got {otherwise!r}")
+        table.add(
+            "otherwise",
+            Reason(
+                _("must be one of the categories, or empty for no answer, got %(found)s"),
+                found=repr(otherwise),
+            ),
+        )
         otherwise = None
     prefix = table.integer("prefix", low=1, high=MAX_PREFIX) if table.has("prefix") else 0
     return Lookup(file=table.text("lookup"), prefix=prefix, otherwise=otherwise)
@@ -70,7 +76,7 @@ def file_content(table: Table, key: str, name: str, *, read: Callable[[str], byt
     """Return the content of the file that `key` names; None after a problem, which is noted."""
     path = PurePosixPath(name.replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
-        table.add(key, "must name a file in the folder of the study file, or below it", name)
+        table.add(key, _("must name a file in the folder of the study file, or below it"), name)
         return None
     try:
         return read(name)
@@ -103,32 +109,32 @@ def _codes(data: bytes, problems: Problems, *, categories: Sequence[str], prefix
     known = {*categories, NO_ANSWER}
     try:
         if text is not None and next(rows, None) != LOOKUP_HEADER:
-            problems.add("line 1", f"must be {','.join(LOOKUP_HEADER)}")
+            problems.add("line 1", Reason(_("must be %(text)s"), text=",".join(LOOKUP_HEADER)))
             return found
         for row in rows:
             where = f"line {rows.line_num}"
             if len(found) == MAX_CODES:
-                problems.add(where, f"must be at most {MAX_CODES:,} codes")
+                problems.add(where, Reason(_("must be at most %(most)s codes"), most=MAX_CODES))
                 break
             if len(row) != len(LOOKUP_HEADER):
-                problems.add(where, f"must have {len(LOOKUP_HEADER)} columns", len(row))
+                problems.add(where, Reason(_("must have %(n)s columns"), n=len(LOOKUP_HEADER)), len(row))
                 continue
             code, category = row
             if problem := _code_problem(code, prefix=prefix):
                 problems.add(f"{where}, code", problem, code)
             elif code in found:
-                problems.add(f"{where}, code", "must be unique", code)
+                problems.add(f"{where}, code", _("must be unique"), code)
             elif category not in known:
                 problems.add(f"{where}, category", unknown(category, known=categories, noun="category"))
             found[code] = category
     except csv.Error as error:
-        problems.add(f"line {rows.line_num}", f"must be CSV: {error}")
+        problems.add(f"line {rows.line_num}", Reason(_("must be CSV: %(problem)s"), problem=str(error)))
     if not found and not problems.found:
-        problems.add("line 2", "must list at least one code")
+        problems.add("line 2", _("must list at least one code"))
     return found
 
 
 def _code_problem(code: str, *, prefix: int) -> str | None:
     if prefix and (len(code) != prefix or not code.isascii()):
-        return f"must have {prefix} ASCII characters, as set by prefix"
+        return Reason(_("must have %(n)s ASCII characters, as set by prefix"), n=prefix)
     return text_problem(code)

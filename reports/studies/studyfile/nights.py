@@ -2,11 +2,18 @@
 
 from collections.abc import Sequence
 
+from django.utils.translation import gettext_noop as _
+
+from reports.base.reasons import Reason
 from reports.studies.studyfile.definition import OF_NIGHT, IndicatorDefinition
 from reports.studies.studyfile.problems import Problems
 from reports.studies.studyfile.table import Table
 
 NIGHT_KEYS = ("night_from", "night_to")
+_ONLY_OF_NIGHT = Reason(
+    _("must be absent: only %(one)s and %(other)s have a night"),
+    **dict(zip(("one", "other"), OF_NIGHT, strict=True)),
+)
 NIGHT_FROM, NIGHT_TO = 22 * 60, 6 * 60  # where the study file does not say
 
 
@@ -26,7 +33,9 @@ def read_night(table: Table, *, known: Sequence[str]) -> dict[str, int | None]:
     start = table.clock("night_from") if table.has("night_from") else NIGHT_FROM
     end = table.clock("night_to") if table.has("night_to") else NIGHT_TO
     if start is not None and end is not None and start <= end:
-        rule = f"must be later than {table.key('night_to')}: the night continues after midnight"
+        rule = Reason(
+            _("must be later than %(key)s: the night continues after midnight"), key=table.key("night_to")
+        )
         table.add("night_from", rule, table.values.get("night_from"))
     return {"night_from": start, "night_to": end}
 
@@ -34,7 +43,7 @@ def read_night(table: Table, *, known: Sequence[str]) -> dict[str, int | None]:
 def refuse_night(table: Table) -> None:
     """Note keys of the night where nothing is derived from it."""
     for key in NIGHT_KEYS:
-        table.refuse(key, f"must be absent: only {' and '.join(OF_NIGHT)} have a night")
+        table.refuse(key, _ONLY_OF_NIGHT)
 
 
 def check_one_night(problems: Problems, indicators: tuple[IndicatorDefinition, ...]) -> None:
@@ -45,5 +54,7 @@ def check_one_night(problems: Problems, indicators: tuple[IndicatorDefinition, .
         for key in NIGHT_KEYS:
             mine, other = getattr(each, key), getattr(first, key)
             if None not in (mine, other) and mine != other:
-                rule = f"must be that of indicator[{first.slug}]: a study has one night"
+                rule = Reason(
+                    _("must be that of indicator[%(slug)s]: a study has one night"), slug=first.slug
+                )
                 problems.add(f"indicator[{each.slug}].{key}", rule)

@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
+from django.utils.translation import gettext_noop as _
+
+from reports.base.reasons import Reason
 from reports.studies.studyfile.problems import unknown
 from reports.studies.studyfile.table import Table, text_problem
 
@@ -80,15 +83,23 @@ def read_origin(table: Table) -> OriginRule:
         if problem := text_problem(code):  # a database would refuse NUL
             table.add(f"home[{place}]", problem, code)
         elif not code.isascii() or len(code) > LONGEST_HOME:
-            table.add(f"home[{place}]", f"must have 1 to {LONGEST_HOME} ASCII characters", code)
+            table.add(
+                f"home[{place}]",
+                Reason(_("must have 1 to %(most)s ASCII characters"), most=LONGEST_HOME),
+                code,
+            )
     if len({len(code) for code in home}) > 1:
-        table.add("home", "must be of one length: the leading characters of a home code that are compared")
+        table.add(
+            "home",
+            _("must be of one length: the leading characters of a home code that are compared"),
+        )
     for place, country in enumerate(countries, start=1):
         if country not in COUNTRY_CODES:
             rule = unknown(country, known=sorted(COUNTRY_CODES), noun="ISO country code")
             table.add(f"countries[{place}]", rule)
     for code, others in _sharing(countries).items():
-        rule = f"must also list {', '.join(others)}: their operators may have mobile country code {code}, too"
+        text = _("must also list %(others)s: their operators may have mobile country code %(code)s, too")
+        rule = Reason(text, others=", ".join(others), code=str(code))
         table.add("countries", rule, list(countries))
     return OriginRule(operator_column=table.text("operator_column"), home=home, countries=countries)
 
@@ -109,6 +120,10 @@ def _texts(table: Table, key: str) -> tuple[str, ...]:
         return ()
     is_list = isinstance(values, list) and all(isinstance(each, str) for each in values)
     if not is_list or not 1 <= len(values) <= MAX_HOMES or len(set(values)) < len(values):
-        table.add(key, f"must be a list of 1 to {MAX_HOMES} different texts", str(values))
+        table.add(
+            key,
+            Reason(_("must be a list of 1 to %(most)s different texts"), most=str(MAX_HOMES)),
+            str(values),
+        )
         return ()
     return tuple(values)

@@ -4,9 +4,12 @@ from collections.abc import Callable
 from datetime import date, timedelta
 from typing import Any, get_args
 
+from django.utils.translation import gettext_noop as _
+
 from ldp import LdpError, PlanError, PlanSpec, check_cap
 from ldp.privacy.plans import Kind
 from ldp.privacy.report_words import plan_words
+from reports.base.reasons import Reason
 from reports.studies.studyfile.category_shares import KEY, missing_and_unknown
 from reports.studies.studyfile.definition import (
     AreaDefinition,
@@ -126,7 +129,7 @@ def _read_location(table: Table, area: AreaDefinition | None, *, days: int) -> L
     from reports.studies.studyfile.location import read_location  # noqa: PLC0415 - as above
 
     if area is None:
-        table.add("grid_m", "needs [area] with the cells in which people are seen")
+        table.add("grid_m", _("needs [area] with the cells in which people are seen"))
     return read_location(table, area, days=days)
 
 
@@ -140,7 +143,7 @@ def read_sections(root: Table, *, has_area: bool, min_publication: int) -> dict[
     of_events = parts.get("units") is not None
     if of_events:
         for name in ("subscribers", "slots", "location"):
-            root.refuse(name, "must be absent in a study of events: it is about people")
+            root.refuse(name, _("must be absent in a study of events: it is about people"))
     if extract:
         parts["extract"] = read_extract(extract, has_area=has_area, of_events=of_events)
     parts["subscribers"] = read_subscribers(subscribers) if subscribers else None
@@ -181,12 +184,12 @@ def _check_columns(
         of_events += attributes
     derived = [(f"indicator[{indicator.slug}].derive", indicator.derive) for indicator in indicators]
     before = len(problems.found)
-    shared = "must be its own column, but {first} uses it"
+    shared = _("must be its own column, but %(first)s uses it")
     check_used_once(problems, of_events, rule=shared)
     if len(problems.found) == before:  # else what the files share would be named twice
         of_people = ("subscribers.subscriber", subscribers.subscriber if subscribers else extract.subscriber)
         check_used_once(problems, [of_people, *attributes], rule=shared)
-    check_used_once(problems, derived, rule="must be derived only once, but {first} already is")
+    check_used_once(problems, derived, rule=_("must be derived only once, but %(first)s already is"))
     check_one_night(problems, indicators)
 
 
@@ -195,7 +198,7 @@ def _check_daily_parts(problems: Problems, indicators: tuple[IndicatorDefinition
     static = {each.slug for each in indicators if each.kind == "static"}
     for each in indicators:
         if each.kind == "daily" and static.intersection(each.parts):
-            rule = 'needs extract.attributes = "inline" to combine static indicators with daily ones'
+            rule = _('needs extract.attributes = "inline" to combine static indicators with daily ones')
             problems.add(f"indicator[{each.slug}].parts", rule, list(each.parts))
 
 
@@ -206,7 +209,7 @@ def check_used_once(problems: Problems, uses: list[tuple[str, str | None]], *, r
         if not source:
             continue
         if source in first_use:
-            problems.add(key, rule.format(first=first_use[source]), source)
+            problems.add(key, Reason(rule, first=first_use[source]), source)
         first_use.setdefault(source, key)
 
 
@@ -232,13 +235,13 @@ def check_category_shares(definition: StudyDefinition, *, filename: str) -> None
     for place, shares in enumerate(definition.category_shares, start=1):
         key, indicator = f"study.{KEY}[{place}]", of_slug.get(shares.indicator)
         if indicator is None or indicator.kind != "static" or indicator.scale is not None:
-            rule = "must name a static indicator with categories"
+            rule = _("must name a static indicator with categories")
             problems.add(f"{key}.indicator", rule, shares.indicator)
             continue
         for rule in missing_and_unknown(shares, indicator.categories):
             problems.add(f"{key}.shares", rule)
     if definition.category_shares and definition.plan.presence_epsilon is not None:
-        problems.add(f"study.{KEY}", "must be absent with presence_epsilon, which makes visitors noisy")
+        problems.add(f"study.{KEY}", _("must be absent with presence_epsilon, which makes visitors noisy"))
     if problems.found:
         raise StudyFileError(problems.all())
 

@@ -11,6 +11,13 @@ from reports.base.reasons import Reason, words_of
 
 MAX_PROBLEMS = 50  # more of them help no one, and a broken table of cells has thousands
 MAX_SHOWN = 60
+_UNKNOWN = {
+    "key": _("unknown key%(near)s"),
+    "column": _("unknown column%(near)s"),
+    "category": _("unknown category%(near)s"),
+    "static indicator": _("unknown static indicator%(near)s"),
+    "ISO country code": _("unknown ISO country code%(near)s"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +85,11 @@ class Problems:
         """Return the problems, with a last line for those left out."""
         if not self.left_out:
             return self.found
-        rule = f"{self.left_out} more {self.noun} are not listed"
+        more = {
+            "problems": _("%(n)s more problems are not listed"),
+            "notes": _("%(n)s more notes are not listed"),
+        }
+        rule = Reason(more[self.noun], n=str(self.left_out))
         return [*self.found, Problem(file=self.file, key="and so on", rule=rule)]
 
 
@@ -112,4 +123,4 @@ def nearest(name: str, *, known: Collection[str]) -> Reason:
 def unknown(name: str, *, known: Collection[str], noun: str = "key") -> str:
     """Return the rule that an unknown name breaks, with what would be known."""
     near = nearest(name, known=known) or Reason(_(", known here: %(names)s"), names=", ".join(known))
-    return Reason(_("unknown %(noun)s%(near)s"), noun=Reason(noun), near=near)
+    return Reason(_UNKNOWN[noun], near=near)

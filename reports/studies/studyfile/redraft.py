@@ -7,7 +7,10 @@ places and the larger zones of a study come from their own files and stay as the
 from dataclasses import fields, replace
 from typing import Any
 
+from django.utils.translation import gettext_noop as _
+
 from ldp.privacy.plans import MAX_TALLY_CELLS
+from reports.base.reasons import Reason
 from reports.studies.studyfile.definition import (
     EVENT_ZONE,
     MOVES,
@@ -95,12 +98,16 @@ def _with_lookups(
             known, key = read.get(each.lookup.file), f"indicator[{each.slug}]"
             if known is None or known.prefix != each.lookup.prefix:
                 problems.add(
-                    f"{key}.lookup", "must be as in the study file, which names it", each.lookup.file
+                    f"{key}.lookup",
+                    _("must be as in the study file, which names it"),
+                    each.lookup.file,
                 )
                 continue
             missing = [category for category, _ in known.codes if category not in ("", *each.categories)]
             if missing:
-                problems.add(f"{key}.categories", "must have all categories of the lookup file", missing[0])
+                problems.add(
+                    f"{key}.categories", _("must have all categories of the lookup file"), missing[0]
+                )
             lookup = replace(each.lookup, sha256=known.sha256, codes=known.codes)
             found.append(replace(each, lookup=lookup))
         else:
@@ -112,10 +119,16 @@ def _check_places(problems: Problems, location: LocationDefinition, *, days: int
     """The grid was laid for the days of the study: with more days it may no longer fit."""
     most = MAX_TALLY_CELLS // (days + 1) ** 2
     if location.grid.n_cells > most:
-        rule = f"must leave room for places: over this number of days, their grid can have {most} squares"
+        rule = Reason(
+            _("must leave room for places: over this number of days, their grid can have %(most)s squares"),
+            most=str(most),
+        )
         problems.add("study.days", rule, days)
     if location.max_values is not None and location.max_values > days:
-        rule = f"must be at least {location.max_values}: the days on which a subscriber reports a place"
+        rule = Reason(
+            _("must be at least %(least)s: the days on which a subscriber reports a place"),
+            least=location.max_values,
+        )
         problems.add("study.days", rule, days)
 
 

@@ -48,19 +48,21 @@ MAX_CLOSE_AFTER_MINUTES = 7 * DAY_MINUTES
 DELTA_DECIMALS = 12
 MAX_SLOT_COUNTS = 4_000_000  # of a study: 32 MB
 
+_NOT_SCALED = _("must be absent in a study of events: events are counted, and not scaled to other events")
+NO_ZONES = _("needs [area] with zones: name a file of zones, or give the cells a column zone")
 ANY_TIME = VisitorRule(min_minutes=0, from_minute=0, to_minute=DAY_MINUTES - 1)
 
 EPSILON = NumberRule(
-    Reason(_("must be a number > 0 and <= 20 (above 20 an answer is as good as the raw value)")),
+    _("must be a number > 0 and <= 20 (above 20 an answer is as good as the raw value)"),
     lambda x: 0 < x <= 20,
 )
-WEIGHT = NumberRule(Reason(_("must be a number from 0.001 to 1000")), lambda x: Decimal("0.001") <= x <= 1000)
-CAP = NumberRule(Reason(_("must be a number > 0 and <= 9999")), lambda x: 0 < x <= 9999)
-PRESENCE = NumberRule(Reason(_("must be a number from 0.001 to 20")), lambda x: Decimal("0.001") <= x <= 20)
+WEIGHT = NumberRule(_("must be a number from 0.001 to 1000"), lambda x: Decimal("0.001") <= x <= 1000)
+CAP = NumberRule(_("must be a number > 0 and <= 9999"), lambda x: 0 < x <= 9999)
+PRESENCE = NumberRule(_("must be a number from 0.001 to 20"), lambda x: Decimal("0.001") <= x <= 20)
 DELTA = NumberRule(
-    Reason(_("must be a number from 0.000000000001 to 0.01")), lambda x: MIN_DELTA <= Fraction(x) <= MAX_DELTA
+    _("must be a number from 0.000000000001 to 0.01"), lambda x: MIN_DELTA <= Fraction(x) <= MAX_DELTA
 )
-BAD_SHARE = NumberRule(Reason(_("must be a number from 0 to 1")), lambda x: 0 <= x <= 1)
+BAD_SHARE = NumberRule(_("must be a number from 0 to 1"), lambda x: 0 <= x <= 1)
 DEFAULT_BAD_SHARE = Decimal("0.05")
 
 
@@ -103,26 +105,37 @@ def read_study(table: Table, *, default_min_publication: int) -> dict[str, Any]:
 
 def _refuse_of_people(table: Table) -> None:
     """Refuse what has no meaning for events, unless it says no more than its default."""
-    table.refuse("visitor", "must be absent in a study of events: every row in the area counts")
+    table.refuse("visitor", _("must be absent in a study of events: every row in the area counts"))
     if table.values.get("category_shares"):
-        rule = "must be absent in a study of events: events are counted, and not scaled to other events"
-        table.add("category_shares", rule, table.values["category_shares"])
+        table.add("category_shares", _NOT_SCALED, table.values["category_shares"])
     rules = {
-        "market_share": (1, "events are counted, and not scaled to other events"),
-        "small_cell": (0, "periods are sums of days, so that a hidden day follows from the others"),
-        "small_category": (0, "periods are sums of days, so that a hidden category follows from the others"),
+        "market_share": (1, _NOT_SCALED),
+        "small_cell": (
+            0,
+            _(
+                "must be absent in a study of events: periods are sums of days, so that a hidden day follows "
+                "from the others"
+            ),
+        ),
+        "small_category": (
+            0,
+            _(
+                "must be absent in a study of events: periods are sums of days, so that a hidden category "
+                "follows from the others"
+            ),
+        ),
     }
-    for key, (default, why) in rules.items():
+    for key, (default, rule) in rules.items():
         if table.values.get(key, default) != default:
-            table.add(key, f"must be absent in a study of events: {why}", table.values[key])
+            table.add(key, rule, table.values[key])
 
 
 def _read_timezone(table: Table) -> str:
     name = table.text("timezone")
     known = available_timezones() - {"localtime", "Factory"}
     if name and name not in known:
-        rule = "must be a name of the IANA time zone database, such as Europe/Paris"
-        table.add("timezone", rule + nearest(name, known=known), name)
+        rule = _("must be a name of the IANA time zone database, such as Europe/Paris%(near)s")
+        table.add("timezone", Reason(rule, near=nearest(name, known=known)), name)
     return name
 
 
@@ -133,7 +146,9 @@ def _read_visitor(table: Table) -> VisitorRule:
         if start < end:
             longest = end - start  # a longer minimum would make every day empty
         else:
-            table.add("to", f"must be later than {table.key('from')}", table.values["to"])
+            table.add(
+                "to", Reason(_("must be later than %(key)s"), key=table.key("from")), table.values["to"]
+            )
     min_minutes = table.integer("min_minutes", low=0, high=longest)
     table.finish()
     return VisitorRule(min_minutes=min_minutes, from_minute=start or 0, to_minute=end or 0)
@@ -143,10 +158,11 @@ def read_extract(table: Table, *, has_area: bool, of_events: bool = False) -> Ex
     """Return the names of the columns and how they are written; without an area no cell is needed."""
     if of_events:
         table.refuse(
-            "subscriber", "must be absent in a study of events: name the column of their IDs as event"
+            "subscriber",
+            _("must be absent in a study of events: name the column of their IDs as event"),
         )
     else:
-        table.refuse("event", 'must be absent: only a study with kind = "events" has it')
+        table.refuse("event", _('must be absent: only a study with kind = "events" has it'))
     profile = ExtractProfile(
         subscriber=table.text("event", default="") if of_events else table.text("subscriber"),
         timestamp=table.text("timestamp"),
@@ -157,7 +173,11 @@ def read_extract(table: Table, *, has_area: bool, of_events: bool = False) -> Ex
         attributes=_read_attributes(table),
     )
     if of_events and profile.attributes != "inline":
-        table.add("attributes", "must be inline in a study of events: each row says all", profile.attributes)
+        table.add(
+            "attributes",
+            _("must be inline in a study of events: each row says all"),
+            profile.attributes,
+        )
     table.finish()
     return profile
 
@@ -227,7 +247,11 @@ def _read_tallies(table: Table) -> tuple[PresenceTally, ...]:
     if names is None:
         return ()
     if not isinstance(names, list) or not all(name in PRESENCE_TALLIES for name in names):
-        table.add("tallies", f"must be a list of some of {', '.join(PRESENCE_TALLIES)}", names)
+        table.add(
+            "tallies",
+            Reason(_("must be a list of some of %(names)s"), names=", ".join(PRESENCE_TALLIES)),
+            names,
+        )
         return ()
     return tuple(name for name in PRESENCE_TALLIES if name in names)
 
@@ -259,16 +283,29 @@ def check_days_of_slots(table: Table, *, timezone: str, first_day: date, days: i
     hours = np.bincount(clock.day, minlength=days + 1)[1:]
     for day in np.flatnonzero(np.abs(hours - 24) > MAX_CHANGE_HOURS).tolist():
         on = first_day + timedelta(days=day)
-        table.add("minutes", f"needs days of about 24 hours, and {on} has {hours[day]} in {timezone}")
+        table.add(
+            "minutes",
+            Reason(
+                _("needs days of about 24 hours, and %(day)s has %(hours)s in %(timezone)s"),
+                day=str(on),
+                hours=str(hours[day]),
+                timezone=timezone,
+            ),
+        )
 
 
 def check_slots(table: Table, slots: SlotsDefinition, *, n_zones: int, days: int) -> None:
     """Note a problem if a study has no zones, or more counts than fit."""
     if not n_zones:
-        table.add("minutes", "needs [area] with zones: name a file of zones, or give the cells a column zone")
+        table.add("minutes", NO_ZONES)
     zones = n_zones + sum(len(level.zones) for level in slots.levels)
     if days * DAY_MINUTES // slots.minutes * zones > MAX_SLOT_COUNTS:
-        rule = f"must be longer: {zones} zones on {days} days have more than {MAX_SLOT_COUNTS} counts"
+        rule = Reason(
+            _("must be longer: %(zones)s zones on %(days)s days have more than %(most)s counts"),
+            zones=str(zones),
+            days=days,
+            most=str(MAX_SLOT_COUNTS),
+        )
         table.add("minutes", rule, slots.minutes)
 
 
@@ -277,7 +314,9 @@ def _read_slot_minutes(table: Table) -> int:
     if isinstance(value, int) and value in SLOT_MINUTES:
         return value
     if value is not None:
-        table.add("minutes", f"must be one of {', '.join(map(str, SLOT_MINUTES))}", value)
+        table.add(
+            "minutes", Reason(_("must be one of %(names)s"), names=", ".join(map(str, SLOT_MINUTES))), value
+        )
     return SLOT_MINUTES[0]
 
 
@@ -286,7 +325,7 @@ def _read_slot_noise(table: Table) -> tuple[Decimal | None, Decimal | None]:
     noise = table.choice("noise", SLOT_NOISES) if table.has("noise") else SLOT_NOISES[0]
     if noise == "none":
         for key in ("epsilon_day", "delta"):
-            table.refuse(key, 'must be absent with noise = "none": the counts are exact')
+            table.refuse(key, _('must be absent with noise = "none": the counts are exact'))
         return None, None
     epsilon_day = table.decimal("epsilon_day", PRESENCE)
     delta = table.decimal("delta", DELTA, required=False, decimals=DELTA_DECIMALS)

@@ -6,6 +6,9 @@ from datetime import date
 from pathlib import PurePosixPath
 from typing import Final
 
+from django.utils.translation import gettext_noop as _
+
+from reports.base.reasons import Reason
 from reports.studies.geography.levels import LevelFile, check_overlaps, read_levels
 from reports.studies.geography.zones import read_zones
 from reports.studies.studyfile.area import AreaFiles
@@ -35,7 +38,7 @@ def with_levels(
         check_overlaps(area, lambda rule: table.add("levels", rule))
     names = _level_files(table)
     if names and area.geojson is None:
-        table.add("levels", "needs area.zones, a file of shapes: larger zones are compared with them")
+        table.add("levels", _("needs area.zones, a file of shapes: larger zones are compared with them"))
         return slots, files
     found: list[LevelFile] = []
     for place, name in enumerate(names, start=1):
@@ -58,14 +61,16 @@ def _level_files(table: Table) -> list[str]:
     if names is None:
         return []
     if not isinstance(names, list) or not 1 <= len(names) <= MAX_LEVELS:
-        table.add("levels", f"must be a list of 1 to {MAX_LEVELS} names of files", names)
+        table.add(
+            "levels", Reason(_("must be a list of 1 to %(most)s names of files"), most=MAX_LEVELS), names
+        )
         return []
     stems: list[str] = []
     for position, name in enumerate(names, start=1):
         problem = text_problem(name)
         stem = "" if problem else PurePosixPath(name).stem
         if stem in stems:
-            problem = "must have a unique name, apart from the ending"
+            problem = _("must have a unique name, apart from the ending")
         if problem:
             table.add(f"levels[{position}]", problem, name)
             return []

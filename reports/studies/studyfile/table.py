@@ -18,9 +18,7 @@ from reports.studies.studyfile.problems import Problems, unknown
 
 MAX_DECIMALS = 8  # limit of the database columns
 MAX_TEXT = 200
-SLUG_RULE = Reason(
-    _("must be 1 to 64 lower-case letters, digits, - and _, with a letter or digit at both ends")
-)
+SLUG_RULE = _("must be 1 to 64 lower-case letters, digits, - and _, with a letter or digit at both ends")
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
 _CLOCK = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
 _MISSING = object()
@@ -62,7 +60,7 @@ class Table:
         if value is not _MISSING:
             return value
         if required:
-            self.add(key, Reason(_("is missing")))
+            self.add(key, _("is missing"))
         return None
 
     def refuse(self, key: str, rule: str) -> None:
@@ -82,7 +80,7 @@ class Table:
         if value is None:
             return None
         if not isinstance(value, dict):
-            self.add(key, Reason(_("must be a table")), value)
+            self.add(key, _("must be a table"), value)
             return None
         return Table(value, self.key(key), self.problems)
 
@@ -106,7 +104,7 @@ class Table:
             self.add(key, SLUG_RULE, value)
             return None
         if value in reserved:
-            self.add(key, Reason(_("is a reserved address of this site: choose another")), value)
+            self.add(key, _("is a reserved address of this site: choose another"), value)
             return None
         return value
 
@@ -151,7 +149,7 @@ class Table:
         if value is None:
             return low
         if not isinstance(value, date) or isinstance(value, datetime):
-            self.add(key, Reason(_("must be a date without quotes, such as 2017-05-31")), value)
+            self.add(key, _("must be a date without quotes, such as 2017-05-31"), value)
             return low
         if not low <= value <= high:
             self.add(key, Reason(_("must be from %(low)s to %(high)s"), low=str(low), high=str(high)), value)
@@ -165,7 +163,7 @@ class Table:
             return None
         match = _CLOCK.fullmatch(value) if isinstance(value, str) else None
         if match is None:
-            self.add(key, Reason(_('must be a time such as "06:00", from "00:00" to "23:59"')), value)
+            self.add(key, _('must be a time such as "06:00", from "00:00" to "23:59"'), value)
             return None
         return int(match[1]) * 60 + int(match[2])
 
@@ -187,15 +185,15 @@ def _has_few_decimals(number: Decimal, most: int) -> bool:
 def text_problem(value: object) -> str | None:
     """Return the rule that a name breaks, or None."""
     if not isinstance(value, str):
-        return Reason(_("must be a text in quotes"))
+        return _("must be a text in quotes")
     if not value.strip():
-        return Reason(_("must not be empty"))
+        return _("must not be empty")
     if value != value.strip():
-        return Reason(_("must not start or end with spaces"))
+        return _("must not start or end with spaces")
     if len(value) > MAX_TEXT:
         return Reason(_("must have at most %(n)s characters"), n=MAX_TEXT)
     if not is_one_line(value):
-        return Reason(_("must be one line of printable characters"))
+        return _("must be one line of printable characters")
     return None
 
 
@@ -224,7 +222,7 @@ def utf8_text(data: bytes, problems: Problems) -> str | None:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        problems.add(f"line {line}", Reason(_("must be UTF-8 text")), f"byte 0x{data[error.start]:02x}")
+        problems.add(f"line {line}", _("must be UTF-8 text"), f"byte 0x{data[error.start]:02x}")
         return None
 
 
@@ -235,5 +233,5 @@ def date_of(text: str, key: str, problems: Problems) -> date | None:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        problems.add(key, Reason(_("must be a date such as 2017-05-31, or empty")), text)
+        problems.add(key, _("must be a date such as 2017-05-31, or empty"), text)
         return None

@@ -36,7 +36,7 @@ def parse_toml(text: bytes, problems: Problems) -> dict[str, Any]:
     needs.
     """
     if len(text) > MAX_BYTES:
-        problems.add("size", f"must be at most {MAX_BYTES // 1_000_000} MB", len(text))
+        problems.add("size", Reason(_("must be at most %(most)s MB"), most=MAX_BYTES // 1_000_000), len(text))
         raise StudyFileError(problems.all())
     try:
         decoded = text.decode("utf-8-sig")
@@ -48,7 +48,7 @@ def parse_toml(text: bytes, problems: Problems) -> dict[str, Any]:
         raise
     except UnicodeDecodeError as error:
         place = _place_of(text[: error.start].decode("utf-8", "replace"))
-        problems.add(place, "must be UTF-8 text", f"byte 0x{text[error.start]:02x}")
+        problems.add(place, _("must be UTF-8 text"), f"byte 0x{text[error.start]:02x}")
     except tomllib.TOMLDecodeError as error:
         message, _at, where = str(error).rpartition(" (at ")
         place = where.rstrip(")") if re.match(r"line \d+", where) else _place_of(decoded)
@@ -79,7 +79,7 @@ def _bound_of(text: str) -> tuple[str, str, object] | None:
     bare = _OPAQUE.sub(lambda found: "\n" * found.group().count("\n"), text)
     if number := _LONG_NUMBER.search(bare):
         line = 1 + bare.count("\n", 0, number.start())
-        return f"line {line}", "must have numbers of at most 64 digits", None
+        return f"line {line}", _("must have numbers of at most 64 digits"), None
     depth, parts, keys, line = 0, 1, 0, 1
     for found in _SIGNS.finditer(bare):
         sign = found.group()
@@ -91,7 +91,15 @@ def _bound_of(text: str) -> tuple[str, str, object] | None:
         keys += sign in _COUNTED
         line += sign == "\n"
         if max(depth, parts) > MAX_DEPTH:
-            return f"line {line}", f"must be nested at most {MAX_DEPTH} deep", max(depth, parts)
+            return (
+                f"line {line}",
+                Reason(_("must be nested at most %(most)s deep"), most=MAX_DEPTH),
+                max(depth, parts),
+            )
         if keys > MAX_KEYS:
-            return f"line {line}", f"must have at most {MAX_KEYS} keys, tables and lists", keys
+            return (
+                f"line {line}",
+                Reason(_("must have at most %(most)s keys, tables and lists"), most=str(MAX_KEYS)),
+                keys,
+            )
     return None

@@ -8,6 +8,7 @@ from html import unescape
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils import timezone
 
 from mobility.models import PlanDraft, VaultDay, VaultStudy
 from mobility.plans.drafts import approve_draft, save_draft, submit_draft
@@ -348,6 +349,15 @@ class TestStudy:  # the next version of a study's plan, and copies of studies
         assert response.status_code == 422 and "must stay &quot;fair&quot;" in said(response)
         response = second.post("/administrator/fair/draft/", follow=True)
         assert response.redirect_chain[-1][0] == url(draft) and "edited by adam" in said(response)
+
+
+def test_the_state_of_a_study_is_feminine_in_french(client, study):
+    french = {"Accept-Language": "fr"}
+    says(html_of(client, "/administrator/", **french), '<span class="badge badge--ok">ouverte</span>')
+    VaultStudy.objects.update(closed_at=timezone.now())
+    Study.objects.update(state="closed", closed_at=timezone.now())
+    for address in ("/administrator/", "/administrator/fair/"):
+        says(html_of(client, address, **french), '<span class="badge">clôturée</span>')
 
 
 def test_no_study_is_named_as_a_page_of_administrators():

@@ -810,6 +810,23 @@ def test_a_problem_is_worded_in_the_language_of_the_reader_and_stays_english_in_
         assert problem.words == "doit être un nombre entier de 1 à 62, trouvé\u00a0: 99"
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "french"),
+    [
+        ("days = 3", "days = 3\ndais = 3", "clé inconnue, vouliez-vous dire «\u00a0days\u00a0»\u202f?"),
+        ('"Europe/Paris"', '"Europe/Pariss"', "IANA, comme Europe/Paris, vouliez-vous dire"),
+        ('kind = "daily"', 'kind = "daily"\ncolumn = "age"', "est dérivé des événements du jour, trouvé\u00a0: "),
+        ('kind = "daily"', 'kind = "daily"\nmax_moves = 2', "doit être absent\u00a0: réservé à moves, trouvé"),
+        ('timestamp = "time"', 'timestamp = "time"\ntimestamp_format = "%z%d"', "%H %M une fois chacun, et %S"),
+    ],
+)  # fmt: skip
+def test_rules_are_worded_in_french_with_their_values(old, new, french) -> None:
+    with pytest.raises(StudyFileError) as caught:
+        parse(STUDY.replace(old, new, 1))
+    with translation.override("fr"):
+        assert [each.words for each in caught.value.problems if french in each.words and not each.is_english]
+
+
 def test_a_syntax_error_has_its_place() -> None:
     for text, expected in (
         (b"[study]\nslug = \n", "study.toml: line 2, column 8: must be valid TOML: Invalid value"),
