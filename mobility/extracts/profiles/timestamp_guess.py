@@ -1,7 +1,8 @@
-"""Guess the format of timestamps; where day and month could be either, both are named."""
+"""Guess the format of timestamps; where the study fits with day or month first, both are named."""
 
 import re
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Final
 
 from mobility.extracts.profiles.instants import BAD, instants_of
@@ -26,7 +27,16 @@ def timestamp_formats(values: Sequence[str], *, definition: StudyDefinition) -> 
     best = max(read.values(), default=0.0)
     if best < 1 - MOST_BAD:
         return ()
-    return tuple(form for form, share in read.items() if share == best)
+    equal = [form for form, share in read.items() if share == best]
+    within = [form for form in equal if _share_within(texts, form, definition) >= 1 - MOST_BAD]
+    return tuple(within if len(within) == 1 else equal)
+
+
+def _share_within(texts: Sequence[str], form: str, definition: StudyDefinition) -> float:
+    """Share of texts whose time is on a day of the study: where day and month could be either, that tells."""
+    last_day = definition.first_day + timedelta(days=definition.days - 1)
+    found = [each.local for each in instants_of(texts, form=form, definition=definition)]
+    return sum(bool(each and definition.first_day <= each.date() <= last_day) for each in found) / len(texts)
 
 
 def _candidates(texts: Sequence[str]) -> list[str]:

@@ -335,6 +335,7 @@ class TestTimestamps:
          (["202405011000"], ("%Y%m%d%H%M",)),
          (["13/05/2024 10:00:00", "01/05/2024 10:00:00"], ("%d/%m/%Y %H:%M:%S",)),
          (["05/13/2024 10:00", "05/01/2024 10:00"], ("%m/%d/%Y %H:%M",)),
+         (["01/05/2024 10:00", "02/05/2024 10:00"], ("%d/%m/%Y %H:%M",)),  # the other order: before the study
          (["01/05/2024 10:00", "02/06/2024 10:00"], DAYS_OR_MONTHS),
          (["31.5.2024 10:00:01,25"], ("%d.%m.%Y %H:%M:%S,%f",)),
          (["2024/05/01 10:00:00+02:00"], ("%Y/%m/%d %H:%M:%S%z",)),
@@ -422,7 +423,7 @@ class TestProposals:
         assert (found["profile"]["kind"], found["columns"]) == ("subscribers", {"subscriber": "msisdn"})
 
     def test_what_could_be_either_is_not_proposed_and_a_column_serves_once(self):
-        found = proposed("msisdn,time", "x,01/05/2024 10:00")
+        found = proposed("msisdn,time", "x,02/06/2024 10:00")
         assert "timestamp_format" not in found.draft["profile"]
         assert found.formats == DAYS_OR_MONTHS
         found = proposed("msisdn,msisdn,age,gender").draft
