@@ -14,6 +14,7 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.test import override_settings
+from django.utils import translation
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
 from mobility.base.runtime import RuntimePaths, private_folder
@@ -59,6 +60,13 @@ def _apart_from_real_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 def django_db_setup(request: pytest.FixtureRequest) -> None:
     with once_a_run():
         request.getfixturevalue("django_db_setup")  # that of pytest-django
+
+
+@pytest.fixture(autouse=True)
+def _language_ends_with_the_test() -> Iterator[None]:
+    """The language of the last request stays active in the thread of the tests."""
+    yield
+    translation.deactivate()
 
 
 @pytest.fixture(autouse=True)

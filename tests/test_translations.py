@@ -201,8 +201,7 @@ ENGLISH, FRENCH = "<h1>Sign in</h1>", "<h1>Se connecter</h1>"
 
 @pytest.fixture
 def client(db):
-    yield Client()
-    translation.deactivate()  # the last request's language stays active in the thread of the tests
+    return Client()
 
 
 def page(client, **headers):
