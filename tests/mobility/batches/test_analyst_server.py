@@ -228,7 +228,8 @@ def test_a_zone_that_cannot_work_is_not_started(settings, monkeypatch, zone) -> 
      ("operator", "register_sender", "analyst zone"), ("analyst", "register_sender", ""),
      ("analyst", "ingest", "operator zone"), ("analyst", "close_study", "operator zone"),
      ("analyst", "create_study", "operator zone"), ("analyst", "sender_key", "operator zone"),
-     ("analyst", "create_account", ""), ("analyst", "run", ""), ("analyst", "verify_ledger", "")],
+     ("analyst", "create_account", ""), ("analyst", "run", ""), ("analyst", "verify_ledger", ""),
+     ("analyst", "migrate", "")],
 )  # fmt: skip
 def test_commands_of_the_other_zone_are_refused_in_words(settings, zone, command, words) -> None:
     settings.MOBILITY_ZONE = zone
