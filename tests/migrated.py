@@ -15,7 +15,7 @@ import pytest
 from django.db import connections
 
 from mobility.base import locks
-from mobility.management.commands import migrate
+from mobility.operations.management.commands import migrate
 
 VARIABLE: Final = "MIGRATED_DIR"
 

@@ -7,8 +7,6 @@ from django.conf import settings
 
 # Of the analyst zone; all its others only read what an operator zone has, too.
 OF_ANALYSTS: Final = frozenset({"adopt_studies", "register_sender", "revoke_sender"})
-# Ours where there is a vault; an analyst zone has Django's.
-OF_BOTH: Final = frozenset({"migrate"})
 
 
 def refusal(argv: list[str]) -> str:
@@ -35,4 +33,4 @@ def counts(argv: list[str]) -> bool:
 
 def _of_operators() -> frozenset[str]:
     folder = settings.BASE_DIR / "mobility" / "management" / "commands"
-    return frozenset(module.name for module in iter_modules([str(folder)])) - OF_BOTH
+    return frozenset(module.name for module in iter_modules([str(folder)]))

@@ -50,6 +50,7 @@ def _context(query: QueryDict, indicator: Indicator, found: Movement) -> dict[st
     codes = range(len(indicator.categories)) if n_cells <= MAX_CELLS else shown
     rows = [_row(found, code) for code in codes] if found.points else []
     show = found.show
+    cohort_date = study.date_of(found.cohort) if found.cohort else None
     return {
         "found": found,
         "mean_days": texts.value_text(found.key.mean_days, unit=Unit.DAYS),
@@ -73,7 +74,8 @@ def _context(query: QueryDict, indicator: Indicator, found: Movement) -> dict[st
         "is_lines": show not in (Show.DAYS_PRESENT, Show.WINDOW),
         "is_of_a_day": show in OF_A_DAY,
         "days": [day.coverage.date for day in found.totals],
-        "cohort_date": study.date_of(found.cohort) if found.cohort else None,
+        "cohort_date": cohort_date,
+        "kept_choices": [("show", show), *([("day", cohort_date.isoformat())] if cohort_date else [])],
         "window_dates": [study.date_of(day) for day in (found.window.first_day, found.window.last_day)]
         if found.window
         else None,

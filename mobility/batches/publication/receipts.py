@@ -140,7 +140,7 @@ def _receipt(batch: Batch) -> Iterator[tuple[str, Json]]:
     elif batch.kind in Batch.FILES:
         # Nothing says what the vault holds: neither answers added, nor rows of who has opted out, nor events
         # that were there already. Duplicates within a file of people stay apart from its accepted rows.
-        of_vault = ("opted_out", "duplicate") if batch.study.plan.get("events") else ("opted_out",)
+        of_vault = ("opted_out", "duplicate") if batch.study.of_events else ("opted_out",)
         ignored = _sorted(batch.rows_ignored)
         yield "rows_read", batch.rows_read
         yield "rows_accepted", batch.rows_accepted + sum(ignored.pop(name, 0) for name in of_vault)

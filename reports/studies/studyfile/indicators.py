@@ -42,7 +42,7 @@ from reports.studies.studyfile.origins import (
     read_origin,
 )
 from reports.studies.studyfile.problems import Problem, unknown
-from reports.studies.studyfile.sections import EPSILON, NO_ZONES, WEIGHT
+from reports.studies.studyfile.sections import EPSILON, NO_CELLS, NO_ZONES, WEIGHT
 from reports.studies.studyfile.table import Table, text_problem, with_plain_spaces
 
 MAX_INDICATORS = 255
@@ -520,8 +520,7 @@ def with_zones(
         if each.groups and each.categories:
             _check_groups(Table({}, f"indicator[{each.slug}].groups", root.problems), each)
         if each.derive == HOME_DISTANCE and area is None:
-            rule = _("needs [area] with the cells in which people are seen")
-            root.problems.add(f"indicator[{each.slug}].derive", rule, each.derive)
+            root.problems.add(f"indicator[{each.slug}].derive", NO_CELLS, each.derive)
     return _with_parts(root, of_zones, days=days)
 
 
@@ -581,8 +580,7 @@ def _with_zones_of(
     elif indicator.derive == VISITED_ZONES:
         most -= 1  # and none
     if not zones:
-        rule = NO_ZONES
-        table.add("derive", rule, indicator.derive)
+        table.add("derive", NO_ZONES, indicator.derive)
     elif not 2 <= len(zones) <= most:
         table.add(
             "derive",

@@ -25,6 +25,7 @@ from reports.studies.studyfile.problems import Problem, Problems, StudyFileError
 from reports.studies.studyfile.sections import (
     DEFAULT_ZONE_COLUMN,
     MAX_DAYS,
+    NO_CELLS,
     check_days_of_slots,
     check_slots,
     read_extract,
@@ -129,7 +130,7 @@ def _read_location(table: Table, area: AreaDefinition | None, *, days: int) -> L
     from reports.studies.studyfile.location import read_location  # noqa: PLC0415 - as above
 
     if area is None:
-        table.add("grid_m", _("needs [area] with the cells in which people are seen"))
+        table.add("grid_m", NO_CELLS)
     return read_location(table, area, days=days)
 
 

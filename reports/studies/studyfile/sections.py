@@ -49,6 +49,7 @@ DELTA_DECIMALS = 12
 MAX_SLOT_COUNTS = 4_000_000  # of a study: 32 MB
 
 _NOT_SCALED = _("must be absent in a study of events: events are counted, and not scaled to other events")
+NO_CELLS = _("needs [area] with the cells in which people are seen")
 NO_ZONES = _("needs [area] with zones: name a file of zones, or give the cells a column zone")
 ANY_TIME = VisitorRule(min_minutes=0, from_minute=0, to_minute=DAY_MINUTES - 1)
 
