@@ -15,8 +15,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+import django
 import psycopg
 from celery import Celery
+from django.conf import settings
 
 from scripts import services
 
@@ -215,6 +217,18 @@ class Installation(AbstractContextManager["Installation"]):
             server, _, name = self.environment[variable].rpartition("/")
             with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
                 connection.execute(f"CREATE DATABASE {name}".encode())
+
+    def connect(self) -> None:
+        """Make Django of this process that of the installation.
+
+        Raises
+        ------
+        RuntimeError : a module read the settings when it was imported: they are of another installation
+        """
+        if settings.configured:
+            raise RuntimeError("import modules of the product after Installation.connect()")
+        os.environ.update(self.environment)
+        django.setup()
 
     def manage(self, *words: str) -> Any:
         """JSON value that a command prints.

@@ -22,7 +22,6 @@ bundles, notes, views that are kept or shared, budget, people, ledger, status.
 
 import argparse
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -32,8 +31,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
-
-import django
 
 from benchmarks import load_report
 from benchmarks.ingest import check
@@ -84,8 +81,7 @@ class Load:
         say(f"writing {self._options.rows:,} rows")
         truth = write_csv(path, rows=self._options.rows)
         with self.installation, ExitStack() as running:
-            os.environ.update(self.installation.environment)
-            django.setup()
+            self.installation.connect()
             self._fill()
             running.callback(self.web.stop)
             self.web.start()

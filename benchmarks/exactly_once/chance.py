@@ -1,9 +1,10 @@
 """Random choices of a run that can be repeated."""
 
+import hashlib
 from collections.abc import Sequence
 from typing import TypeVar
 
-from mobility.demo.population import keyed_stream
+from ldp.kernels.streams import KeyedStream
 
 Choice = TypeVar("Choice")
 
@@ -12,7 +13,7 @@ class Chance:
     """Random choices, equal for the same seed and run."""
 
     def __init__(self, seed: int, run: int) -> None:
-        self._stream = keyed_stream(seed, purpose=f"soak {run}")
+        self._stream = KeyedStream(hashlib.blake2b(f"{seed}/{run}".encode(), digest_size=16).digest())
 
     def below(self, bound: int) -> int:
         """A number of [0, bound)."""

@@ -1,12 +1,10 @@
 """One installation on PostgreSQL and Redis, driven from this process as the web server would drive it."""
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-import django
 import redis
 
 from benchmarks.exactly_once.scenarios import Upload
@@ -54,8 +52,7 @@ class World:
 
     def connect(self) -> None:
         """Make Django of this process that of the installation."""
-        os.environ.update(self.installation.environment)
-        django.setup()
+        self.installation.connect()
 
     def new_study(self) -> str:
         """A study with the key that all of them have, so that tallies can be compared; returns its slug."""
