@@ -28,9 +28,9 @@ class Reader:
     study_id: int | None = None
     token_id: int | None = None
 
-    def studies(self) -> QuerySet[Study]:
-        """Return the studies that may be read now."""
-        found = studies_for(self.user, *self.roles).filter(units=Study.Units.VISITORS)
+    def studies(self, *units: Study.Units) -> QuerySet[Study]:
+        """Return the studies of some units that may be read now."""
+        found = studies_for(self.user, *self.roles).filter(units__in=units)
         return found if self.study_id is None else found.filter(pk=self.study_id)
 
 
@@ -73,8 +73,16 @@ def reader_of(request: HttpRequest) -> Reader:
 
 
 def study_of(request: HttpRequest, slug: str) -> Study:
-    """The study, if the reader may read it; otherwise ProblemError (404)."""
-    found = reader_of(request).studies().filter(slug=slug).first()
+    """The study of visitors, if the reader may read it; otherwise ProblemError (404)."""
+    found = any_study_of(request, slug)
+    if found.of_events:
+        raise ProblemError(404, gettext("This study counts events, not visitors."))
+    return found
+
+
+def any_study_of(request: HttpRequest, slug: str) -> Study:
+    """The study of an answer that makes sense for events, too; otherwise ProblemError (404)."""
+    found = reader_of(request).studies(*Study.Units).filter(slug=slug).first()
     if found is None:
         raise ProblemError(404, gettext("No study has this name, or you do not have access to it."))
     return found

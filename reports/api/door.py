@@ -72,7 +72,7 @@ def _note(
     query: Mapping[str, Any],
 ) -> None:
     """Numbers of a study have left: that is in the ledger."""
-    reader, names = site().reader_of(request), ("indicator", "collection", "from", "to", "datetime")
+    reader, names = site().reader_of(request), ("indicator", "collection", "from", "to", "datetime", "period")
     asked = {name: kwargs.get(name) or query.get(name) for name in names}
     record_answer(
         study=kwargs["study"],

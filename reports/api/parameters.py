@@ -7,6 +7,8 @@ from django.utils.translation import gettext
 from ninja import Query
 from pydantic import BeforeValidator
 
+from reports.events.periods import PeriodKind
+
 PAGE_MAX = 200
 SQUARES_MAX = 10_000
 
@@ -44,3 +46,4 @@ LevelName = Annotated[
     Query(description="name of a level of larger zones; empty: zones of the area; default: all levels"),
 ]
 Offset = Annotated[int, Query(ge=0, le=1_000_000, description="entries to skip")]
+PeriodName = Annotated[PeriodKind, Query(description="kind of period; weeks are ISO weeks")]

@@ -49,14 +49,15 @@ def study_record(study: Study, *, visitors: Counts) -> dict[str, Any]:
 
 def indicator_record(indicator: Indicator, *, plan: Plan, spec: PlanSpec) -> dict[str, Any]:
     """One indicator of a plan."""
+    of_events = indicator.study.of_events
     return {
         "study": indicator.study.slug,
         "indicator": indicator.slug,
         "name": indicator.name,
         "kind": indicator.kind,
         "categories": indicator.categories,
-        "unions_of_days": has_unions(indicator),
-        "n_windows": len(windows_of_indicator(indicator)),
+        "unions_of_days": has_unions(indicator) and not of_events,
+        "n_windows": 0 if of_events else len(windows_of_indicator(indicator)),
         "plan_version": plan.version,
         "mechanism": plan.mechanism,
         "epsilon": float(spec.indicators[spec.index(indicator.slug)].epsilon),

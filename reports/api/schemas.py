@@ -512,8 +512,8 @@ class IndicatorRecord(Strict):
     name: str
     kind: Literal["static", "daily"]
     categories: list[str]
-    unions_of_days: bool = Field(description="false: only single days are available")
-    n_windows: int
+    unions_of_days: bool = Field(description="false: only single days, or periods of events, are available")
+    n_windows: int = Field(description="0 in studies of events")
     plan_version: int
     mechanism: str
     epsilon: float = Field(description="nominal epsilon of one answer")

@@ -19,10 +19,12 @@ from reports.api.answers import (
     page_of_rows,
     refuse_unknown,
 )
-from reports.api.auth import Session, Token, reader_of, study_of
+from reports.api.auth import Session, Token, any_study_of, reader_of, study_of
 from reports.api.comparisons import change_answer
 from reports.api.crosstab import association_answer, model_answer, query_answer
 from reports.api.document import DocumentedApi
+from reports.api.events import schemas as event_schemas
+from reports.api.events.answers import counts_answer, estimates_answer, event_study_of, studies_answer
 from reports.api.extrapolation import extrapolation_answer
 from reports.api.features.operations import router as features
 from reports.api.flows import findings_answer
@@ -36,6 +38,7 @@ from reports.api.parameters import (
     Limit,
     Number,
     Offset,
+    PeriodName,
     SquareLimit,
     To,
     WithFrom,
@@ -62,6 +65,7 @@ from reports.estimates.queries import (
     windows_of,
     windows_of_indicator,
 )
+from reports.events.queries import DEFAULT
 from reports.exports.findings.flows import asked_flows
 from reports.exports.findings.visited import asked_visits
 from reports.exports.places.selection import select_places, zones_document
@@ -92,10 +96,10 @@ def studies(request: HttpRequest, limit: Limit = PAGE, offset: Offset = 0) -> Ht
     refuse_unknown(request, "limit", "offset")
     reader = reader_of(request)
     page = Page(limit=limit, offset=offset)
-    seen = reader.studies().order_by("-first_day", "slug")
+    seen = reader.studies(Study.Units.VISITORS).order_by("-first_day", "slug")
 
     def build() -> Any:
-        rows = [study_line(row) for row in study_summaries(reader.studies())]
+        rows = [study_line(row) for row in study_summaries(reader.studies(Study.Units.VISITORS))]
         return page_of_rows(request, page.cut(rows), page=page, count=len(rows))
 
     return answer(request, state=state_of(list(seen)), build=build)
@@ -147,7 +151,7 @@ def visitors(
 def statement(request: HttpRequest, study: str) -> HttpResponseBase:
     """The privacy guarantee, its limits and exact parameters, and the retention of data."""
     refuse_unknown(request)
-    found = study_of(request, study)
+    found = any_study_of(request, study)
     others = composition_facts(found, with_names=False)  # it changes with studies that are not asked for
     state = [state_of([found]), others]
     return answer(request, state=state, build=lambda: as_json(privacy_statement(found)))
@@ -157,7 +161,7 @@ def statement(request: HttpRequest, study: str) -> HttpResponseBase:
 def indicators(request: HttpRequest, study: str, limit: Limit = PAGE, offset: Offset = 0) -> HttpResponseBase:
     """The questions of a study, with their categories, in the order of its plan."""
     refuse_unknown(request, "limit", "offset")
-    found = study_of(request, study)
+    found = any_study_of(request, study)
     page = Page(limit=limit, offset=offset)
 
     def build() -> Any:
@@ -171,7 +175,7 @@ def indicators(request: HttpRequest, study: str, limit: Limit = PAGE, offset: Of
 def indicator(request: HttpRequest, study: str, indicator: str) -> HttpResponseBase:
     """One question of a study."""
     refuse_unknown(request)
-    found = _indicator(request, study, indicator)
+    found = _indicator_of(any_study_of(request, study), indicator)
     return answer(
         request,
         state=state_of([found.study]),
@@ -527,6 +531,49 @@ def places_grid(
     )
 
 
+@api.get("/events", response=answers(event_schemas.EventStudyPage), summary=gettext_noop("Studies of events"))
+def events(request: HttpRequest, limit: Limit = PAGE, offset: Offset = 0) -> HttpResponseBase:
+    """All studies of events that you can read, newest first, one line each."""
+    refuse_unknown(request, "limit", "offset")
+    return studies_answer(request, Page(limit=limit, offset=offset))
+
+
+@api.get(
+    STUDY + "/periods", response=answers(event_schemas.PeriodPage), summary=gettext_noop("Events by period")
+)
+def periods(
+    request: HttpRequest,
+    study: str,
+    period: PeriodName = DEFAULT,
+    limit: Limit = PAGE,
+    offset: Offset = 0,
+) -> HttpResponseBase:
+    """Exact number of events of a study of events in each period, up to the last day with events."""
+    refuse_unknown(request, "period", "limit", "offset")
+    found = event_study_of(request, study)
+    return counts_answer(request, found, period, Page(limit=limit, offset=offset))
+
+
+@api.get(
+    INDICATOR + "/periods",
+    response=answers(event_schemas.PeriodEstimatesPage),
+    summary=gettext_noop("Events by period and category"),
+)
+def series(
+    request: HttpRequest,
+    study: str,
+    indicator: str,
+    period: PeriodName = DEFAULT,
+    limit: Limit = PAGE,
+    offset: Offset = 0,
+) -> HttpResponseBase:
+    """Estimates for each period, which is the sum of its days; with many categories, fewer periods a page."""
+    refuse_unknown(request, "period", "limit", "offset")
+    found = _indicator_of(event_study_of(request, study), indicator)
+    most = max(1, ESTIMATES_MAX // len(found.categories))
+    return estimates_answer(request, found, period, Page(limit=min(limit, most), offset=offset))
+
+
 api.add_router("", features)
 
 
@@ -551,7 +598,10 @@ def _reports(
 
 
 def _indicator(request: HttpRequest, study_slug: str, slug: str) -> Indicator:
-    within = study_of(request, study_slug)
+    return _indicator_of(study_of(request, study_slug), slug)
+
+
+def _indicator_of(within: Study, slug: str) -> Indicator:
     found = within.indicators.select_related("study").filter(slug=slug).first()
     if found is None:
         raise ProblemError(404, gettext("The study has no indicator with this name."))

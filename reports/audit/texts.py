@@ -94,6 +94,8 @@ API_WORDS = {
     "scenario": pgettext_lazy("what the API gave", "a combination of days"),
     "scenario_categories": pgettext_lazy("what the API gave", "a combination of days, by category"),
     "windows": pgettext_lazy("what the API gave", "windows"),
+    "periods": pgettext_lazy("what the API gave", "events by period"),
+    "series": pgettext_lazy("what the API gave", "events by period and category"),
     "presence": pgettext_lazy("what the API gave", "presence by time slot"),
     "presence_forecast": pgettext_lazy("what the API gave", "forecast of presence by time slot"),
     "forecast": pgettext_lazy("what the API gave", "forecast of daily visitors"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Final
 
 import numpy as np
@@ -28,6 +29,14 @@ class PeriodReport:
     report: WindowReport
 
     @property
+    def first_date(self) -> date:
+        return self.report.first_date
+
+    @property
+    def last_date(self) -> date:
+        return self.report.last_date
+
+    @property
     def n_events(self) -> int:
         return self.report.n_visitors or 0
 
@@ -37,6 +46,8 @@ class PeriodCount:
     """Exact number of events of one period."""
 
     name: str
+    first_date: date
+    last_date: date
     is_whole: bool
     n_events: int
 
@@ -52,7 +63,11 @@ def period_counts(study: Study, kind: PeriodKind) -> list[PeriodCount]:
     sums = np.cumsum([0, *events_by_day(study)])
     return [
         PeriodCount(
-            name=name, is_whole=is_whole, n_events=int(sums[window.last_day] - sums[window.first_day - 1])
+            name=name,
+            first_date=study.date_of(window.first_day),
+            last_date=study.date_of(window.last_day),
+            is_whole=is_whole,
+            n_events=int(sums[window.last_day] - sums[window.first_day - 1]),
         )
         for name, window, is_whole in known_periods(study, kind)
     ]

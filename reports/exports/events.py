@@ -13,9 +13,9 @@ from reports.accounts.access import any_study_or_404, indicator_or_404
 from reports.base.attachments import attachment
 from reports.base.csv_texts import csv_text
 from reports.base.version import software
-from reports.estimates.queries import LEVEL
+from reports.estimates.queries import LEVEL, Estimate, WindowReport
 from reports.events.periods import PERIODS, PeriodKind
-from reports.events.queries import DEFAULT, known_periods, period_reports
+from reports.events.queries import DEFAULT, PeriodCount, PeriodReport, known_periods, period_reports
 from reports.exports.errors import ExportError
 from reports.exports.file_views import file_of_study, refused
 from reports.exports.forecasts import to_json
@@ -55,39 +55,63 @@ def periods_record(indicator: Indicator, kind: PeriodKind) -> Record:
     found = period_reports(indicator, known_periods(indicator.study, kind))
     rows = [
         {
-            "period": each.name,
-            "first_day": each.report.first_date.isoformat(),
-            "last_day": each.report.last_date.isoformat(),
+            **period_facts(each),
             "is_whole": "yes" if each.is_whole else "no",
-            "n_events": each.n_events,
             "n_reports": each.report.n_reports,
-            "category": estimate.category,
-            "reports": estimate.reports,
-            "frequency": estimate.frequency,
-            "std_error": estimate.std_error,
-            "ci_low": estimate.ci_low,
-            "ci_high": estimate.ci_high,
-            "consistent": estimate.consistent,
-            "events": estimate.visitors,
-            "events_ci_low": estimate.visitors_ci_low,
-            "events_ci_high": estimate.visitors_ci_high,
-            "status": "no_events" if not each.n_events else str(estimate.status),
+            **estimate_facts(each, estimate),
         }
         for each in found
         for estimate in each.report.estimates
     ]
-    report = found[0].report if found else None
+    head = head_facts(indicator, found[0].report if found else None)
+    return {**head, "period": kind, **tail_facts(indicator), "rows": rows}
+
+
+def head_facts(indicator: Indicator, report: WindowReport | None) -> Record:
+    """Indicator and plan; nothing of the plan without a report."""
     return {
         "study": indicator.study.slug,
         "indicator": indicator.slug,
-        "period": kind,
         "plan_version": report and report.plan_version,
         "mechanism": report and report.mechanism,
         "epsilon": report and report.epsilon,
         "unit": report and report.unit,
+    }
+
+
+def period_facts(period: PeriodReport | PeriodCount) -> Record:
+    """Days of a period and its exact number of events."""
+    return {
+        "period": period.name,
+        "first_day": period.first_date.isoformat(),
+        "last_day": period.last_date.isoformat(),
+        "is_whole": period.is_whole,
+        "n_events": period.n_events,
+    }
+
+
+def estimate_facts(period: PeriodReport, estimate: Estimate) -> Record:
+    """A category in a period."""
+    return {
+        "category": estimate.category,
+        "reports": estimate.reports,
+        "frequency": estimate.frequency,
+        "std_error": estimate.std_error,
+        "ci_low": estimate.ci_low,
+        "ci_high": estimate.ci_high,
+        "consistent": estimate.consistent,
+        "events": estimate.visitors,
+        "events_ci_low": estimate.visitors_ci_low,
+        "events_ci_high": estimate.visitors_ci_high,
+        "status": "no_events" if not period.n_events else str(estimate.status),
+    }
+
+
+def tail_facts(indicator: Indicator) -> Record:
+    """Confidence level, time zone and version of the software."""
+    return {
         "ci_level": LEVEL,
         "timezone": indicator.study.timezone,
-        "rows": rows,
         "software_version": software()["version"],
     }
 

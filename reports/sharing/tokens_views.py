@@ -39,8 +39,7 @@ class TokenForm(forms.Form):
     def __init__(self, data: object = None, *, user: User) -> None:
         super().__init__(data)  # type: ignore[arg-type]
         found: Any = self.fields["study"]
-        of_visitors = studies_for(user, *OPENERS).filter(units=Study.Units.VISITORS)
-        found.queryset = of_visitors.order_by("-first_day", "slug")
+        found.queryset = studies_for(user, *OPENERS).order_by("-first_day", "slug")
         found.label_from_instance = lambda study: label_of(study, user)
 
 

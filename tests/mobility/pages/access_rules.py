@@ -191,7 +191,8 @@ ELSEWHERE = {
 
 # Paths of the reading API below /api/v1/, and which of them are about a study. For those who may export.
 READING = {
-    "/studies": False, "/openapi.json": False, "/studies/{study}": True, "/studies/{study}/visitors": True,
+    "/studies": False, "/events": False, "/openapi.json": False,
+    "/studies/{study}": True, "/studies/{study}/visitors": True,
     "/studies/{study}/presence": True, "/studies/{study}/presence/forecast": True,
     "/studies/{study}/forecast": True, "/studies/{study}/indicators/{indicator}/smoothed": True,
     "/studies/{study}/scenario": True, "/studies/{study}/indicators/{indicator}/scenario": True,
@@ -214,5 +215,7 @@ READING = {
     "/studies/{study}/features/collections/{collection}/items": True,
     "/studies/{study}/features/collections/{collection}/items/{feature}": True,
 }  # fmt: skip
+# Those of studies of events: tests/mobility/pages/test_events.py.
+OF_EVENTS = {"/studies/{study}/periods", "/studies/{study}/indicators/{indicator}/periods"}
 # Bodies of the paths that take a question.
 QUESTIONS = {"/studies/{study}/queries": {"indicator": "age_home", "where": {"age": ["young"]}}}

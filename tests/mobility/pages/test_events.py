@@ -5,30 +5,41 @@ import io
 import json
 import re
 from datetime import date
+from functools import partial
 from html import unescape
 from itertools import product
 
 import pytest
 from django.urls import reverse
 from django.utils.translation import override
+from jsonschema import Draft202012Validator
 
 from mobility.batches.outcomes import notes_for_reader
 from mobility.batches.pages.progress import batch_progress
 from mobility.batches.queries import study_head
 from reports.estimates.queries import Window, window_report
-from reports.models import Indicator, Study
+from reports.models import Indicator, LedgerEntry, LedgerKind, Study
 from reports.privacy.statement.document import privacy_statement
-from reports.studies.policies import Role
+from reports.sharing.actions import create_token
+from reports.studies.grant_models import StudyGrant
+from reports.studies.policies import EXPORTERS, SEES_ALL, Role
 from reports.urls import urlpatterns
 from scripts.check_statement import check
-from tests.mobility.event_study import SLUG, as_changes, event_definition, rows_of, write_rows
+from tests.mobility.event_study import SLUG, as_changes, event_definition, in_area, rows_of, write_rows
+from tests.mobility.pages.access_rules import QUESTIONS, READING
 from tests.mobility.pipeline import pipelines
+from tests.reports import report_factory
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
 DAYS = (1, 2, 3, 40, 300)
 PAGE = f"/studies/{SLUG}/"
 ABOUT_PEOPLE = r"[^\n]*(?:visit|subscriber|person\b|people|abonné|personne)[^\n]*"
 # Pages for events; every other page of a study is about people.
+OF_BOTH = {  # of the API
+    "/studies/{study}/statement",
+    "/studies/{study}/indicators",
+    "/studies/{study}/indicators/{indicator}",
+}
 OF_EVENTS = {"studies", "study", "indicator", "periods_file", "statement", "statement_file"}
 
 
@@ -176,7 +187,99 @@ def test_the_script_finds_what_was_changed(filled, change, expected):
 
 def test_the_api_has_no_figures_of_people_for_it(filled, reader):
     assert SLUG not in reader.get("/api/v1/studies").content.decode()
-    assert reader.get(f"/api/v1/studies/{SLUG}").status_code == 404
+    for path, is_of_study in READING.items():
+        asked = path.format(study=SLUG, indicator="zone", collection="zone", feature="1")
+        if is_of_study and path not in OF_BOTH:
+            ask = partial(reader.post, content_type="application/json") if path in QUESTIONS else reader.get
+            found = ask(f"/api/v1{asked}", QUESTIONS.get(path))
+            assert (found.status_code, "counts events" in found.json()["detail"]) == (404, True), path
+
+
+@pytest.mark.parametrize("kind", ["day", "week", "month", "quarter", "year"])
+def test_the_api_answers_what_files_have_as_its_document_says(filled, reader, kind):
+    document = reader.get("/api/v1/openapi.json").json()
+
+    def read(path, **query):
+        found = reader.get(f"/api/v1{path}".replace("{study}", SLUG).replace("{indicator}", "zone"), query)
+        schema = document["paths"][f"/api/v1{path}"]["get"]["responses"]["200"]["content"]["application/json"]
+        Draft202012Validator(schema["schema"] | {"components": document["components"]}).validate(found.json())
+        return found.json()["items"]
+
+    found = read("/studies/{study}/indicators/{indicator}/periods", period=kind, limit=200)
+    file = json.loads(reader.get(f"{PAGE}zone/periods.json", {"period": kind}).content)
+    assert found
+    rows = [
+        {**period, **estimate, "is_whole": "yes" if period["is_whole"] else "no", "estimates": None}
+        for period in found
+        for estimate in period["estimates"]
+    ]
+    expected = [
+        {**{name: file[name] for name in rows[0] if name in file}, **row, "estimates": None}
+        for row in file["rows"]
+    ]
+    assert rows == expected[: len(rows)]
+    counts = read("/studies/{study}/periods", period=kind, limit=200)
+    assert [each["n_events"] for each in counts] == [each["n_events"] for each in found]
+    assert [each["period"] for each in counts] == [each["period"] for each in found]
+    (line,) = read("/events")
+    assert (line["study"], line["n_events"]) == (SLUG, len(in_area(rows_of(*DAYS, each=150))))
+    if kind == "year":
+        assert sum(each["n_events"] for each in counts) == line["n_events"]
+    (record,) = [
+        each for each in read("/studies/{study}/indicators") if each["indicator"] == line["indicators"][0]
+    ]
+    assert (record["unions_of_days"], record["n_windows"]) == (False, 0)
+
+
+def test_periods_of_the_api_come_in_parts_and_months_are_the_default(filled, reader):
+    address = f"/api/v1/studies/{SLUG}/indicators/zone/periods"
+    found = reader.get(address, {"limit": 2, "offset": 1}).json()
+    whole = reader.get(address).json()
+    assert (found["items"], found["count"]) == (whole["items"][1:3], whole["count"])
+    assert found["next"].endswith("limit=2&offset=3")
+    assert whole["items"][0]["period"] == "2023-12"
+    for query in ({"period": "decade"}, {"from": "2024-01-01"}):
+        assert reader.get(address, query).status_code == 422
+    assert reader.get(f"/api/v1/studies/{SLUG}/indicators/age/periods").status_code == 404
+
+
+def test_the_ledger_notes_which_periods_the_api_gave(filled, reader):
+    reader.get(f"/api/v1/studies/{SLUG}/indicators/zone/periods", {"period": "week"})
+    facts = LedgerEntry.objects.filter(kind=LedgerKind.EXPORT_MADE).latest("pk").facts
+    assert (facts["what"], facts["indicator"], facts["period"]) == ("series", "zone", "week")
+
+
+@pytest.mark.parametrize("role", [*Role, None], ids=str)
+def test_the_api_gives_events_to_those_who_may_export_the_study(filled, client, person, role):
+    ways = (f"/api/v1/studies/{SLUG}/periods", f"/api/v1/studies/{SLUG}/indicators/zone/periods")
+    somebody = person("somebody", *([role] if role else []), studies=[])
+    client.force_login(somebody)
+    asked = [client.get(way).status_code for way in ways]
+    seen = SLUG in client.get("/api/v1/events").content.decode()
+    assert (asked, seen) == ([200, 200] if role in SEES_ALL & EXPORTERS else [404, 404], asked[0] == 200)
+    if role not in EXPORTERS - SEES_ALL:
+        return
+    StudyGrant.objects.create(user=somebody, study=Study.objects.get(slug=SLUG), granted_by="test")
+    assert [client.get(way).status_code for way in ways] == [200, 200]
+
+
+def test_a_token_of_the_study_opens_it_and_no_other(filled, client, person):
+    study = Study.objects.get(slug=SLUG)
+    owner = person("ana", Role.ANALYST)
+    StudyGrant.objects.create(user=owner, study=study, granted_by="test")
+    client.force_login(owner)
+    page = client.post("/access/tokens/", {"name": "nightly", "study": SLUG, "days": 3})
+    assert page.status_code == 200
+    token = owner.api_tokens.get()
+    assert token.study == study
+    client.logout()
+    other = report_factory.published()
+    StudyGrant.objects.create(user=owner, study=other, granted_by="test")
+    _, text = create_token(name="x", days=1, study=other, by=owner)
+    headers = {"Authorization": f"Bearer {text}"}
+    assert client.get(f"/api/v1/studies/{SLUG}/periods", headers=headers).status_code == 404
+    found = client.get(f"/api/v1/studies/{other.slug}/periods", headers=headers)
+    assert (found.status_code, "counts visitors" in found.json()["detail"]) == (404, True)
 
 
 def test_pages_of_operators_and_administrators_count_events(filled, client, person):

@@ -22,7 +22,7 @@ from reports.exports.records import report_record, to_csv
 from reports.maps import actions as densities
 from reports.models import ApiToken, DayNote, DensityMap, Study
 from reports.studies.policies import Role
-from tests.mobility.pages.access_rules import QUESTIONS, READING
+from tests.mobility.pages.access_rules import OF_EVENTS, QUESTIONS, READING
 from tests.reports import map_factory
 from tests.reports import report_factory as factory
 from tests.reports.api.conftest import Program, check_answers
@@ -149,7 +149,7 @@ class TestDocument:
 
     def test_the_document_lists_all_operations_and_how_they_may_be_answered(self, program):
         document = program.get("openapi.json").json()
-        listed = {f"/api/v1{path}" for path in READING}
+        listed = {f"/api/v1{path}" for path in (*READING, *OF_EVENTS)}
         unlisted = {"/api/v1/openapi.json", "/api/v1/studies/{study}/features"}  # the latter with a slash
         assert set(document["paths"]) == listed - unlisted
         for path, methods in document["paths"].items():

@@ -113,6 +113,40 @@ Estimate = TypedDict("Estimate", {  # noqa: UP013
 }, total=False)
 
 
+EventEstimate = TypedDict("EventEstimate", {  # noqa: UP013
+    "category": Required[str],
+    "reports": Required[int | None],
+    "frequency": Required[float | None],
+    "std_error": Required[float | None],
+    "ci_low": Required[float | None],
+    "ci_high": Required[float | None],
+    "consistent": Required[float | None],
+    "events": Required[float | None],
+    "events_ci_low": Required[float | None],
+    "events_ci_high": Required[float | None],
+    "status": Required[Literal["ok", "not_reliable", "no_events"]],
+}, total=False)
+
+
+EventStudyLine = TypedDict("EventStudyLine", {  # noqa: UP013
+    "study": Required[str],
+    "name": Required[str],
+    "state": Required[Literal["open", "closed"]],
+    "first_day": Required[str],
+    "last_day": Required[str],
+    "days": Required[int],
+    "indicators": Required[list[str]],
+    "n_events": Required[int],
+}, total=False)
+
+
+EventStudyPage = TypedDict("EventStudyPage", {  # noqa: UP013
+    "count": Required[int],
+    "next": Required[str | None],
+    "items": Required[list["EventStudyLine"]],
+}, total=False)
+
+
 Expected = TypedDict("Expected", {  # noqa: UP013
     "name": Required[str | None],
     "level": Required[str | None],
@@ -421,6 +455,49 @@ PastErrors = TypedDict("PastErrors", {  # noqa: UP013
     "mae_week_before": Required[float | None],
     "coverage_80": Required[float | None],
     "coverage_95": Required[float | None],
+}, total=False)
+
+
+PeriodEstimates = TypedDict("PeriodEstimates", {  # noqa: UP013
+    "period": Required[str],
+    "first_day": Required[str],
+    "last_day": Required[str],
+    "is_whole": Required[bool],
+    "n_events": Required[int],
+    "study": Required[str],
+    "indicator": Required[str],
+    "plan_version": Required[int],
+    "mechanism": Required[str],
+    "epsilon": Required[float],
+    "unit": Required[Literal["attribute", "profile"]],
+    "n_reports": Required[int | None],
+    "estimates": Required[list["EventEstimate"]],
+    "ci_level": Required[float],
+    "timezone": Required[str],
+    "software_version": Required[str],
+}, total=False)
+
+
+PeriodEstimatesPage = TypedDict("PeriodEstimatesPage", {  # noqa: UP013
+    "count": Required[int],
+    "next": Required[str | None],
+    "items": Required[list["PeriodEstimates"]],
+}, total=False)
+
+
+PeriodOfDays = TypedDict("PeriodOfDays", {  # noqa: UP013
+    "period": Required[str],
+    "first_day": Required[str],
+    "last_day": Required[str],
+    "is_whole": Required[bool],
+    "n_events": Required[int],
+}, total=False)
+
+
+PeriodPage = TypedDict("PeriodPage", {  # noqa: UP013
+    "count": Required[int],
+    "next": Required[str | None],
+    "items": Required[list["PeriodOfDays"]],
 }, total=False)
 
 
@@ -958,4 +1035,19 @@ class Operations(Caller):
     def grid(self, study: str, *, from_: str | None = None, to: str | None = None, all_: bool | None = None, limit: int | None = None, offset: int | None = None) -> SquarePage:
         """Grid squares."""
         found: SquarePage = self.get(f"studies/{segment(study)}/places/grid", {"from": from_, "to": to, "all": all_, "limit": limit, "offset": offset})
+        return found
+
+    def events(self, *, limit: int | None = None, offset: int | None = None) -> EventStudyPage:
+        """Studies of events."""
+        found: EventStudyPage = self.get("events", {"limit": limit, "offset": offset})
+        return found
+
+    def periods(self, study: str, *, period: Literal["day", "week", "month", "quarter", "year"] | None = None, limit: int | None = None, offset: int | None = None) -> PeriodPage:
+        """Events by period."""
+        found: PeriodPage = self.get(f"studies/{segment(study)}/periods", {"period": period, "limit": limit, "offset": offset})
+        return found
+
+    def series(self, study: str, indicator: str, *, period: Literal["day", "week", "month", "quarter", "year"] | None = None, limit: int | None = None, offset: int | None = None) -> PeriodEstimatesPage:
+        """Events by period and category."""
+        found: PeriodEstimatesPage = self.get(f"studies/{segment(study)}/indicators/{segment(indicator)}/periods", {"period": period, "limit": limit, "offset": offset})
         return found
