@@ -19,6 +19,7 @@ LETTERS = {
     DayStatus.FAILED: "F",
     DayStatus.UNDONE: "U",
     DayStatus.NOT_DUE: "·",
+    DayStatus.NOT_EXPECTED: "\u2013",
 }
 
 
@@ -83,7 +84,7 @@ def _calendar(source: SourceCoverage) -> dict[str, Any]:
 
 def _run_of(day: DayCoverage) -> tuple[DayStatus, int]:
     """Days without anything to say share a line; every other one has its own."""
-    says_nothing = day.status in (DayStatus.MISSING, DayStatus.NOT_DUE)
+    says_nothing = day.status in (DayStatus.MISSING, DayStatus.NOT_DUE, DayStatus.NOT_EXPECTED)
     return (day.status, 0 if says_nothing else day.day)
 
 

@@ -1,7 +1,7 @@
 """Coverage of days by each source: the calendar of a study."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from enum import StrEnum
 from zoneinfo import ZoneInfo
@@ -31,6 +31,7 @@ class DayStatus(StrEnum):
     FAILED = "failed"
     UNDONE = "undone"
     NOT_DUE = "not_due"
+    NOT_EXPECTED = "not_expected"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,13 +97,19 @@ def cover(
 ) -> Coverage:
     """The calendar of `sources`.
 
+    A source has to bring no day before its first one that others brought: its profile may be new.
+
     Parameters
     ----------
     closed : days that take no more rows
     today : in the study's time zone; a day is missing only when it is over
     """
+    known = _without_made_up(history)
+    brought = {day for day in calendar.all_days if known.taken_in(day)}
     covered = tuple(
-        _source_coverage(source, history.of_source(source), calendar, closed=closed, today=today)
+        _source_coverage(
+            source, known.of_source(source), calendar, brought=brought, closed=closed, today=today
+        )
         for source in sources
     )
     return Coverage(sources=covered, unattributed=_unattributed(history))
@@ -111,28 +118,50 @@ def cover(
 def _sources(study_id: int, history: History) -> list[str]:
     """Profiles of events that were created here, or whose files were accepted or failed on known days."""
     defined = ExtractProfile.objects.filter(study=study_id, definition__kind="events")
-    used = {each.source for each in history.deliveries if each.is_taken_in or each.days}
+    known = _without_made_up(history)
+    used = {each.source for each in known.deliveries if each.is_taken_in or each.days}
     names = used | set(defined.values_list("name", flat=True))
     return sorted(names, key=lambda name: (name != DEFAULT, name)) or [DEFAULT]
 
 
+def _without_made_up(history: History) -> History:
+    """Leave out failed files that were published since under the same name, with any profile."""
+    published = {each.filename: each.at for each in history.deliveries if each.is_taken_in}
+    kept = (
+        each
+        for each in history.deliveries
+        if each.is_taken_in or each.filename not in published or published[each.filename] < each.at
+    )
+    return replace(history, deliveries=tuple(kept))
+
+
 def _source_coverage(
-    source: str, history: History, calendar: StudyCalendar, *, closed: Collection[int], today: date
+    source: str,
+    history: History,
+    calendar: StudyCalendar,
+    *,
+    brought: Collection[int],
+    closed: Collection[int],
+    today: date,
 ) -> SourceCoverage:
     files = {day: history.taken_in(day) for day in calendar.all_days}
     hours = {day: total_hours(of_day, day) for day, of_day in files.items()}
     announced = {day for day, of_day in files.items() if of_day and of_day[-1].more_to_come} - set(closed)
     whole = {day for day, of_day in files.items() if of_day} - announced
+    first = min((day for each in history.deliveries if each.is_taken_in for day in each.days), default=None)
     days = []
     for day in calendar.all_days:
         silent = silent_hours(day, hours, others=whole, calendar=calendar) if day in whole else []
         last = history.latest(day)
         is_partial, is_over = day in announced or bool(silent), calendar.date_of(day) < today
+        is_expected = day not in brought or (first is not None and day > first)
         days.append(
             DayCoverage(
                 day=day,
                 date=calendar.date_of(day),
-                status=_status(history, day, is_partial=is_partial, is_over=is_over),
+                status=_status(
+                    history, day, is_partial=is_partial, is_over=is_over, is_expected=is_expected
+                ),
                 rows=sum(hours[day]),
                 files=tuple(files[day]),
                 more_to_come=day in announced,
@@ -143,7 +172,9 @@ def _source_coverage(
     return SourceCoverage(source=source, days=tuple(days))
 
 
-def _status(history: History, day: int, *, is_partial: bool, is_over: bool) -> DayStatus:
+def _status(
+    history: History, day: int, *, is_partial: bool, is_over: bool, is_expected: bool
+) -> DayStatus:
     last = history.latest(day)
     if last is not None:
         if not last.is_taken_in:
@@ -151,6 +182,8 @@ def _status(history: History, day: int, *, is_partial: bool, is_over: bool) -> D
         return DayStatus.PARTIAL if is_partial else DayStatus.COMPLETE
     if any(day in each.days and each.is_taken_in for each in history.deliveries):
         return DayStatus.UNDONE
+    if not is_expected:
+        return DayStatus.NOT_EXPECTED
     return DayStatus.MISSING if is_over else DayStatus.NOT_DUE
 
 

@@ -82,9 +82,8 @@ def warnings(found: LookBack, calendar: StudyCalendar) -> Iterator[str]:
 
 def misfits(batch: Batch, facts: Facts, calendar: StudyCalendar) -> Iterator[str]:
     """Files that no rule refuses, and that are hardly what was meant: no row counts, or the wrong profile."""
-    has_rows = batch.kind in (Batch.Kind.EXTRACT, Batch.Kind.SUBSCRIBERS)
-    if has_rows and batch.rows_read and not batch.rows_accepted:
-        yield _nothing_counts(batch, facts, calendar)
+    if batch.counts_nothing:
+        yield nothing_counts(batch, facts, calendar)
     repeated, rows = facts.duplicates or 0, facts.duplicates_of or 0
     if batch.kind == Batch.Kind.SUBSCRIBERS and repeated >= REPEATED_SHARE * rows > 0:
         yield gettext(
@@ -94,7 +93,8 @@ def misfits(batch: Batch, facts: Facts, calendar: StudyCalendar) -> Iterator[str
         ) % {"repeated": number(repeated), "rows": number(rows)}
 
 
-def _nothing_counts(batch: Batch, facts: Facts, calendar: StudyCalendar) -> str:
+def nothing_counts(batch: Batch, facts: Facts, calendar: StudyCalendar) -> str:
+    """Say why no row of a file was used."""
     outside = batch.rows_ignored.get("outside_period", 0)
     seconds = [each for each in (facts.first_event, facts.last_event) if each is not None]
     if outside and outside == sum(batch.rows_ignored.values()) and len(seconds) == 2:
@@ -177,6 +177,7 @@ def status_words(status: DayStatus) -> str:
         DayStatus.FAILED: gettext("failed"),
         DayStatus.UNDONE: gettext("undone"),
         DayStatus.NOT_DUE: gettext("not due yet"),
+        DayStatus.NOT_EXPECTED: gettext("not expected"),
     }[status]
 
 
@@ -193,6 +194,10 @@ def status_help(status: DayStatus) -> str:
             "The uploads for this day were undone, and no rows have been uploaded for this day since."
         ),
         DayStatus.NOT_DUE: gettext("The day is not over yet."),
+        DayStatus.NOT_EXPECTED: gettext(
+            "Another source has sent rows for this day, and this source has not sent any rows for this day "
+            "or an earlier day."
+        ),
     }[status]
 
 

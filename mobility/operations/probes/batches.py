@@ -21,8 +21,8 @@ State = Batch.State
 FAILED_WITHIN: Final = timedelta(days=3)
 LONG_OVER: Final = 4  # times MOBILITY_DAY_OPEN_DAYS after its last day, nothing more comes for a study
 STUCK_LEASES: Final = 3  # the sweep takes a batch up again after one
-# Two batches with the same are the same thing, sent again.
-_SAME: Final = ("study__slug", "kind", "profile", "filename", "day")
+# Two batches with the same are the same thing, sent again; a file with another profile, too.
+_SAME: Final = ("study__slug", "kind", "filename", "day")
 
 
 def failed() -> Iterator[Finding]:

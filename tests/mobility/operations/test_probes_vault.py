@@ -102,7 +102,7 @@ def test_failed_batches_count_until_the_same_file_has_come_or_the_same_days_were
     assert {each.subject: each.facts["batches"] for each in batches.failed()} == {"fair": 2}
     make_batch(study, State.DONE, ago_h=1)
     assert {each.subject: each.facts["batches"] for each in batches.failed()} == {"fair": 1}
-    make_batch(study, State.DONE, ago_h=1, filename="second.csv")
+    make_batch(study, State.DONE, ago_h=1, filename="second.csv", profile="another")
     assert trouble(batches.failed()) == []
     closing = {"kind": Batch.Kind.CLOSE_DAYS, "filename": ""}
     make_batch(study, State.FAILED, ago_h=2, day=3, **closing)

@@ -117,8 +117,27 @@ class TestDays:
         found = covered(*files, sources=("default", "roaming"))
         assert [source.source for source in found.sources] == ["default", "roaming"]
         assert statuses(found, 0) == ["complete", "missing", "missing"]
-        assert statuses(found, 1) == ["missing", "complete", "missing"]
+        assert statuses(found, 1) == ["not_expected", "complete", "missing"]
         assert [source.count(DayStatus.COMPLETE) for source in found.sources] == [1, 1]
+
+    def test_a_new_source_owes_no_day_that_others_brought_before_it(self):
+        files = [delivery(1, {1: FULL}), delivery(2, {3: FULL})]
+        expected = ["not_expected", "missing", "not_expected"]
+        assert statuses(covered(*files, sources=("default", "new")), 1) == expected
+        refused = delivery(3, {3: FULL}, source="new", failure="refused")
+        assert statuses(covered(*files, refused, sources=("default", "new")), 1)[2] == "failed"
+
+    def test_a_failed_file_is_made_up_for_by_the_same_name_with_another_profile(self):
+        failed = delivery(1, {1: FULL}, filename="may.csv", failure="refused: too many")
+        published = delivery(2, {1: FULL}, filename="may.csv", source="french")
+        assert statuses(covered(failed, published, sources=("default", "french"))) == [
+            "not_expected", "missing", "missing",
+        ]  # fmt: skip
+        # one that failed after it, or has another name, is not
+        again = delivery(3, {1: FULL}, filename="may.csv", failure="refused: too many")
+        other = delivery(1, {1: FULL}, filename="june.csv", failure="refused: too many")
+        for files in ((published, again), (other, published)):
+            assert statuses(covered(*files, sources=("default", "french")))[0] == "failed"
 
     def test_a_file_without_days_is_named_apart_until_it_has_come_under_the_same_name(self):
         broken = delivery(1, filename="may.csv", failure="truncated")
@@ -376,7 +395,9 @@ class TestWords:
          ("extract", 9, {}, {"duplicates": 9, "duplicates_of": 9}, "")],
     )  # fmt: skip
     def test_a_file_that_is_hardly_what_was_meant_says_so(self, kind, rows, ignored, checks, expected):
-        batch = Batch(kind=kind, rows_read=9, rows_accepted=rows, rows_ignored=ignored)
+        batch = Batch(
+            kind=kind, state=Batch.State.DONE, rows_read=9, rows_accepted=rows, rows_ignored=ignored
+        )
         assert plain(" ".join(words.misfits(batch, Facts.of(checks), calendar()))) == expected
 
     def test_a_median_says_what_it_is_taken_of(self):
