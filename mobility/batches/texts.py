@@ -86,6 +86,7 @@ SOURCES: Words = {
     "latin-1": _("Latin-1"),
 }
 NO_DATA = _("no data")
+NOTHING_COUNTED = _("No rows counted")  # instead of "done"
 # Instead of the above of a batch that is only a check: nothing of it is merged or published.
 CHECK_STATES: Words = {
     Batch.State.MERGING: _("Counting answers"),
@@ -101,6 +102,8 @@ def row_reason(reason: str, *, of_events: bool) -> str:
 
 def state_of(batch: Batch) -> tuple[str, str]:
     """State of a batch in words, and the class of its badge; a check that is done looks different."""
+    if batch.counts_nothing:
+        return str(NOTHING_COUNTED), "badge--warn"
     if batch.validate_only and batch.state in CHECK_STATES:
         return str(CHECK_STATES[batch.state]), "badge--accent"
     return str(BATCH_STATES[batch.state]), str(BATCH_BADGES[batch.state])

@@ -100,8 +100,9 @@ def batch(request: HttpRequest, batch_id: UUID) -> HttpResponse:
 
 
 def _expected_columns(batch: Batch) -> dict[str, Any]:
-    """Columns of the profile that a failed file was read with, in words; empty for all other batches."""
-    if batch.state != Batch.State.FAILED or batch.kind not in Batch.FILES or batch.profile == OPT_OUT:
+    """Columns of the profile that a useless file was read with, in words; empty for all other batches."""
+    is_useless = batch.state == Batch.State.FAILED or batch.counts_nothing
+    if not is_useless or batch.kind not in Batch.FILES or batch.profile == OPT_OUT:
         return {}
     definition = StudyDefinition.from_json(batch.study.definition)
     try:

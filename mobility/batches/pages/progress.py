@@ -8,6 +8,7 @@ from django.utils.translation import gettext
 
 from mobility.batches import queries
 from mobility.batches.pages import unit_texts
+from mobility.batches.quality.batch_checks import misfits_of
 from mobility.batches.queries import StudyHead, is_noisy
 from mobility.batches.texts import state_of
 from mobility.vault.models.batch import Batch
@@ -39,6 +40,7 @@ def batch_progress(batch: Batch, study: StudyHead) -> BatchProgress:
     sentence, hint = _done(batch, study) if done else _running(batch, study)
     brought_nothing = batch.duplicate_of_id is not None or batch.more_to_come or batch.validate_only
     title, badge = state_of(batch)
+    brought_nothing = brought_nothing or batch.counts_nothing
     waits = (queries.waiting_subscribers, _waits_for_closing, _waits_for_server)
     return BatchProgress(
         title=title,
@@ -120,6 +122,8 @@ def _queued(batch: Batch) -> tuple[str, str]:
 def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:
     if batch.duplicate_of_id is not None:
         return gettext("This file has already been processed, so it was not read again."), ""
+    if batch.counts_nothing:
+        return _nothing_counted(batch)
     if batch.validate_only:
         return (
             gettext("This was only a check. No data from the file was kept or published."),
@@ -147,6 +151,13 @@ def _done(batch: Batch, study: StudyHead) -> tuple[str, str]:
             "Processing is complete on this server. The analyst server has not received the totals yet."
         ), ""
     return _published(batch, study), ""
+
+
+def _nothing_counted(batch: Batch) -> tuple[str, str]:
+    hint = gettext("The reports have not changed.")
+    if batch.validate_only:
+        hint = gettext("This was only a check. No data from the file was kept or published.")
+    return " ".join(misfits_of(batch)), hint
 
 
 def _waits_for_server(batch: Batch) -> bool:

@@ -20,7 +20,10 @@ UNMATCHED_SHOWN = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchChecks:
-    """Rows on the page of a batch; `compared` only once the batch has ended."""
+    """Rows on the page of a batch; `compared` only once the batch has ended.
+
+    `nothing_counts` says why no row was used, empty if one was; it is one of the `warnings`.
+    """
 
     facts: Facts
     calendar: StudyCalendar
@@ -31,6 +34,12 @@ class BatchChecks:
     empty: tuple[tuple[str, Share], ...]
     compared: LookBack | None
     warnings: tuple[str, ...]
+    nothing_counts: str
+
+    @property
+    def unusual(self) -> list[str]:
+        """Warnings of a file of which at least something was used: why nothing was, stands above them."""
+        return [each for each in self.warnings if each != self.nothing_counts]
 
     @property
     def comparisons(self) -> list[dict[str, Any]]:
@@ -64,6 +73,7 @@ def batch_checks(batch: Batch) -> BatchChecks | None:
         empty=tuple(_empty(delivery)),
         compared=compared,
         warnings=(*words.misfits(batch, facts, calendar), *unusual),
+        nothing_counts=words.nothing_counts(batch, facts, calendar) if batch.counts_nothing else "",
     )
 
 

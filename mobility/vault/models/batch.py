@@ -125,6 +125,12 @@ class Batch(models.Model):
         return self.state in self.FINAL
 
     @property
+    def counts_nothing(self) -> bool:
+        """Return whether a file was read whole, and no row of it could be used."""
+        is_read = self.state == self.State.DONE and self.kind in (self.Kind.EXTRACT, self.Kind.SUBSCRIBERS)
+        return is_read and bool(self.rows_read) and not self.rows_accepted and self.duplicate_of_id is None
+
+    @property
     def places(self) -> str:
         """Unit of the numbers of rejected rows: a Parquet file has no lines."""
         return "rows" if self.source.get("format") == "parquet" else "lines"

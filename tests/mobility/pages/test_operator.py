@@ -62,6 +62,24 @@ def test_a_file_that_failed_says_what_was_expected_and_leads_to_a_new_profile(cl
     assert link not in html_of(client, url_of(uploaded))
 
 
+def test_a_file_in_whose_dates_day_and_month_are_swapped_is_not_done(client, study, run_batches):
+    for is_check, hint in ((True, "This was only a check"), (False, "The reports have not changed.")):
+        batch = put(client, extract(rows("a", "b", "c").replace("2024-05-0", "2024-01-0")), is_check=is_check)
+        run_batches()
+        shown = show(client, batch)
+        says(
+            shown, "No rows counted No rows were counted, because the dates in the file are outside the study",
+            "The file covers Mon 1 Jan 2024, and the study covers Wed 1 May 2024 to Fri 3 May 2024",
+            hint, "Columns that the profile default expects", "Create a profile from this file",
+        )  # fmt: skip
+        lacks(shown, "Done", "Checked", "value is unusual", "Choose the file again to publish it")
+        lacks(html_of(client, url_of(batch)), "message--success")
+        says(page(client, STUDY_URL), "day.csv No rows counted")
+        batch.refresh_from_db()
+        assert (batch.rows_accepted, batch.subscriber_days) == (0, 0)
+        Batch.objects.all().delete()
+
+
 def test_a_check_is_never_said_to_be_merged_or_published(client, study, uploaded):
     running = Batch.State.MERGING, Batch.State.PUBLISHING
     for is_check, words in (
