@@ -49,6 +49,7 @@ def query_answer(request: HttpRequest, study: Study, question: Query) -> HttpRes
         numbers = asdict(figure)
         numbers["frequency"] = numbers.pop("share")
         limit = numbers.pop("below")
+        del numbers["consistent"], numbers["consistent_visitors"]
         if study.small_category:
             numbers["visitors_below"] = limit
         return as_json(

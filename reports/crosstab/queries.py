@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isnan
+from math import isnan, nan
 from typing import Final
 
 import numpy as np
 from django.utils.translation import gettext
 
 from ldp import union
-from ldp.estimation.joint.crosstab import CrossTable, Reports, Shares, cross_table
+from ldp.estimation.joint.crosstab import CrossTable, Floats, Reports, Shares, cross_table
 from ldp.estimation.windows import IndicatorTallies
 from reports.base.status import Status, estimates_status
 from reports.crosstab.joints import Codes, Joint
@@ -28,6 +28,7 @@ class Figure:
     """A share with its 95% interval, and the visitors that it stands for, scaled by the market share.
 
     All numbers are None where there is none; visitors also of shares that are not of all visitors.
+    `consistent` and `consistent_visitors` are made of the consistent frequencies, where these are of use.
     """
 
     status: Status
@@ -39,6 +40,14 @@ class Figure:
     visitors_ci_low: float | None = None
     visitors_ci_high: float | None = None
     below: int | None = None
+    consistent: float | None = None
+    consistent_visitors: float | None = None
+
+    def shown(self, values: str) -> "Figure":
+        """The figure with "consistent" or "unbiased" values; the interval is that of the unbiased one."""
+        if values != "consistent" or self.consistent is None:
+            return self
+        return replace(self, share=self.consistent, visitors=self.consistent_visitors)
 
     @property
     def is_hidden(self) -> bool:
@@ -66,6 +75,17 @@ class Measured:
     reports: Reports | None
     counts: Counts
 
+    @property
+    def consistent(self) -> Floats:
+        """Frequencies that the report shows by default; hidden ones share what the others leave."""
+        if self.reports is None:
+            raise NoCrosstabError
+        if not has_small([self.report]):
+            return self.reports.estimates.consistent
+        shown = np.array([nan if each.is_hidden else each.consistent for each in self.report.estimates])
+        hidden = np.isnan(shown)
+        return np.where(hidden, max(1 - np.nansum(shown), 0.0) / hidden.sum(), shown)
+
     def answer(self, choice: Mapping[int, Sequence[int]]) -> Figure:
         """Share of the visitors with some categories of each part; all of those where none are chosen."""
         if self.reports is None:
@@ -81,6 +101,7 @@ class Measured:
             (found.value, found.std_error, found.ci_low, found.ci_high),
             status=estimates_status(_window_status(self.report), **ends),
             scale=self.report.scale,
+            consistent=float(self.consistent[codes].sum()),
         )
 
 
@@ -99,6 +120,16 @@ class Table:
     whole: Figure
     shown_rows: list[int]
     shown_columns: list[int]
+
+    def shown(self, values: str) -> "Table":
+        """The table with "consistent" or "unbiased" values."""
+        return replace(
+            self,
+            cells=[[each.shown(values) for each in row] for row in self.cells],
+            rows=[each.shown(values) for each in self.rows],
+            columns=[each.shown(values) for each in self.columns],
+            whole=self.whole.shown(values),
+        )
 
 
 def measure(joint: Joint, window: Window) -> Measured:
@@ -187,14 +218,19 @@ def table_of(measured: Measured, view: View, *, found: CrossTable | None = None)
         raise NoCrosstabError
     if view.row_part.size * view.column_part.size > MAX_CELLS:
         return None
+    consistent: _Consistent | None = None
     if found is None:
         found = cross_table(measured.reports, layout=layout_of(view), base=view.base)
+        consistent = _consistent(measured.consistent, view)
     scale = measured.report.scale if view.base == "all" else None
     window = _window_status(measured.report)
-    cells = list(_cells(found, view, window=window, scale=scale))
-    rows = figures_of_whole(found.rows, window=window, scale=scale)
-    columns = figures_of_whole(found.columns, window=window, scale=scale)
-    (whole,) = figures_of_whole(found.whole, window=window, scale=measured.report.scale)
+    cells = list(_cells(found, view, window=window, scale=scale, consistent=consistent))
+    of_rows, of_columns, of_whole = (None, None, None) if consistent is None else consistent[1:]
+    rows = figures_of_whole(found.rows, window=window, scale=scale, consistent=of_rows)
+    columns = figures_of_whole(found.columns, window=window, scale=scale, consistent=of_columns)
+    (whole,) = figures_of_whole(
+        found.whole, window=window, scale=measured.report.scale, consistent=of_whole
+    )
     table = Table(
         view=view,
         cells=cells,
@@ -249,7 +285,23 @@ def layout_of(view: View) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
     return turned if view.within is None else turned[:, :, [view.within]]
 
 
-def _cells(found: CrossTable, view: View, *, window: Status, scale: float | None) -> Iterator[list[Figure]]:
+_Consistent = tuple[Floats, Floats, Floats, Floats]
+
+
+def _consistent(frequencies: Floats, view: View) -> _Consistent:
+    """Consistent shares of the cells, rows, columns and all of a table, as `cross_table` has them."""
+    layout = layout_of(view)
+    cells = frequencies[layout].sum(axis=2)
+    rows, columns, whole = cells.sum(axis=1), cells.sum(axis=0), cells.sum()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = {"all": cells, "row": cells / rows[:, np.newaxis], "column": cells / columns}[view.base]
+        of_table = 1.0 if view.base == "all" or layout.size == frequencies.size else whole
+        return shares, rows / of_table, columns / of_table, np.array([whole])
+
+
+def _cells(
+    found: CrossTable, view: View, *, window: Status, scale: float | None, consistent: _Consistent | None
+) -> Iterator[list[Figure]]:
     """Rows of figures; the widths of all shares of one whole decide on the status of each of them."""
     low, high = found.cells.ci_low, found.cells.ci_high
     if view.base == "all":
@@ -267,29 +319,41 @@ def _cells(found: CrossTable, view: View, *, window: Status, scale: float | None
             "row": of_whole[row : row + 1] * n_columns,
             "column": of_whole,
         }[view.base]
-        yield _with_statuses(found.cells[row], statuses, scale=scale)
+        of_row = None if consistent is None else consistent[0][row]
+        yield _with_statuses(found.cells[row], statuses, scale=scale, consistent=of_row)
 
 
 def figures_of_whole(
-    shares: Shares, *, window: Status, scale: float | None, most: float = 1.0
+    shares: Shares,
+    *,
+    window: Status,
+    scale: float | None,
+    most: float = 1.0,
+    consistent: Floats | None = None,
 ) -> list[Figure]:
     """Figures of the parts of one whole; `most` is what an estimated share of 1 stands for."""
     low, high = (each / most for each in (shares.ci_low, shares.ci_high))
     status = estimates_status(window, ci_low=low.tolist(), ci_high=high.tolist())
-    return _with_statuses(shares, [status] * shares.value.size, scale=scale)
+    return _with_statuses(shares, [status] * shares.value.size, scale=scale, consistent=consistent)
 
 
-def _with_statuses(shares: Shares, statuses: Sequence[Status], *, scale: float | None) -> list[Figure]:
+def _with_statuses(
+    shares: Shares, statuses: Sequence[Status], *, scale: float | None, consistent: Floats | None
+) -> list[Figure]:
     columns = (shares.value, shares.std_error, shares.ci_low, shares.ci_high)
     rows = zip(*(column.tolist() for column in columns), strict=True)
-    return [_figure(row, status=status, scale=scale) for row, status in zip(rows, statuses, strict=True)]
+    values = [nan] * len(statuses) if consistent is None else consistent.tolist()
+    return [
+        _figure(row, status=status, scale=scale, consistent=value)
+        for row, status, value in zip(rows, statuses, values, strict=True)
+    ]
 
 
-def _figure(numbers: Sequence[float], *, status: Status, scale: float | None) -> Figure:
+def _figure(numbers: Sequence[float], *, status: Status, scale: float | None, consistent: float) -> Figure:
     """A figure of value, error and interval; a value that is nan is unknown."""
-    share, std_error, low, high = [None if isnan(each) else each for each in numbers]
-    people, people_low, people_high = [
-        None if each is None or scale is None else each * scale for each in (share, low, high)
+    share, std_error, low, high, value = [None if isnan(each) else each for each in (*numbers, consistent)]
+    people, people_low, people_high, of_value = [
+        None if each is None or scale is None else each * scale for each in (share, low, high, value)
     ]
     return Figure(
         status=Status.NOT_RELIABLE if share is None and status == Status.OK else status,
@@ -300,6 +364,8 @@ def _figure(numbers: Sequence[float], *, status: Status, scale: float | None) ->
         visitors=people,
         visitors_ci_low=people_low,
         visitors_ci_high=people_high,
+        consistent=value,
+        consistent_visitors=of_value,
     )
 
 

@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 
 from ldp.estimation.joint.crosstab import Base
 from reports.crosstab.joints import Joint, Part
+from reports.estimates.options import VALUES, VALUES_CHOICES, asked_values
 from reports.estimates.picker import requested_window, window_query
 from reports.estimates.queries import Counts, Window, WindowError, check_union
 
@@ -35,6 +36,7 @@ class View:
     base : what a cell is a share of
     with_no_value : also rows and columns of people without a value whose interval includes 0
     combined : shares use all answers on the parts, not only those of the table
+    values : "consistent" ones are never negative; "unbiased" ones may be
     choice : codes of the categories of the question, by part; without those of which all are meant
     """
 
@@ -46,6 +48,7 @@ class View:
     base: Base = "all"
     with_no_value: bool = False
     combined: bool = False
+    values: str = VALUES_CHOICES[0]
     choice: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
     @property
@@ -83,6 +86,8 @@ class View:
             values[NO_VALUE] = "1"
         if self.combined:
             values[COMBINED] = "1"
+        if self.values != VALUES_CHOICES[0]:
+            values[VALUES] = self.values
         return values | {
             ONLY + parts[place].slug: ",".join(map(str, codes)) for place, codes in self.choice.items()
         }
@@ -93,7 +98,11 @@ class View:
         A change to "" leaves a parameter out.
         """
         days = kept or window_query(self.joint.indicator.study, self.window)
-        values = {name: text for name, text in (self.chosen | changes).items() if text}
+        values = {
+            name: text
+            for name, text in (self.chosen | changes).items()
+            if text and (name, text) != (VALUES, VALUES_CHOICES[0])
+        }
         return f"{days}&{urlencode(values, safe=',')}"
 
 
@@ -119,6 +128,7 @@ def view_of(query: QueryDict, joints: Sequence[Joint], *, visitors: Counts) -> V
         base=_base(query.get(SHARES, "")),
         with_no_value=bool(query.get(NO_VALUE)),
         combined=bool(query.get(COMBINED)),
+        values=asked_values(query),
         choice=_choice(query, joint),
     )
 

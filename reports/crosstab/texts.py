@@ -18,6 +18,7 @@ from reports.base.status import Status
 from reports.crosstab.joints import Joint, Part
 from reports.crosstab.queries import Figure, Measured, Table
 from reports.crosstab.query import View
+from reports.estimates.options import VALUES_CHOICES
 from reports.estimates.picker import window_title
 from reports.estimates.texts import beyond_words
 from reports.studies.texts import status_reason
@@ -66,15 +67,24 @@ def _both(one: str, other: str) -> str:
     return gettext("%(one)s; %(other)s") % {"one": one, "other": other}
 
 
-def sentence(measured: Measured, figure: Figure, choice: Mapping[int, Sequence[int]]) -> str:
-    """The answer to a question."""
+def sentence(
+    measured: Measured,
+    figure: Figure,
+    choice: Mapping[int, Sequence[int]],
+    *,
+    values: str = VALUES_CHOICES[0],
+) -> str:
+    """The answer to a question, "consistent" or "unbiased"; the interval is that of the unbiased one."""
+    shown = figure.shown(values)
     study, window = measured.report.study, measured.report.window
-    values = {
+    facts = {
         "days": window_title(study, window),
         "conditions": conditions(measured.joint, choice),
-        "share": formats.percent(figure.share),
+        "share": formats.percent(shown.share),
+        "unbiased": formats.percent(figure.share),
         "range": formats.percent_range(figure.ci_low, figure.ci_high),
-        "people": formats.number(figure.visitors),
+        "people": formats.number(shown.visitors),
+        "unbiased_people": formats.number(figure.visitors),
         "people_range": formats.number_range(figure.visitors_ci_low, figure.visitors_ci_high),
         "most": formats.percent(figure.ci_high),
         "most_people": formats.number(figure.visitors_ci_high),
@@ -93,12 +103,19 @@ def sentence(measured: Measured, figure: Figure, choice: Mapping[int, Sequence[i
             "%(days)s: the share of visitors who match “%(conditions)s” cannot be distinguished from "
             "zero. The upper end of the 95%% interval is %(most)s, or about %(most_people)s people."
         )
-        return text % values
-    text = gettext(
-        "%(days)s: an estimated %(share)s of visitors (95%% interval %(range)s) match “%(conditions)s”. "
-        "This is about %(people)s people (%(people_range)s)."
-    )
-    return " ".join(filter(None, (text % values, beyond_words(figure.share))))
+        return text % facts
+    if facts["share"] != facts["unbiased"]:
+        text = gettext(
+            "%(days)s: an estimated %(share)s of visitors match “%(conditions)s”, or about %(people)s people "
+            "(consistent values). The unbiased estimate is %(unbiased)s (95%% interval %(range)s), or about "
+            "%(unbiased_people)s people (%(people_range)s)."
+        )
+    else:
+        text = gettext(
+            "%(days)s: an estimated %(share)s of visitors (95%% interval %(range)s) match “%(conditions)s”. "
+            "This is about %(people)s people (%(people_range)s)."
+        )
+    return " ".join(filter(None, (text % facts, beyond_words(figure.share))))
 
 
 def base_titles() -> list[tuple[Base, str]]:

@@ -18,11 +18,13 @@ MAX_MULTIPLES = 24  # small charts on a page
 _FIRST_LINES = 5  # without a choice: bands of more hide each other
 
 Choices = dict[str, tuple[str, ...]]
+VALUES: Final = "values"
+VALUES_CHOICES: Final = ("consistent", "unbiased")
 CHOICES: Final[Choices] = {
     "view": ("both", "chart", "table", "map"),
     "order": ("sorted", "natural"),
     "measure": ("frequency", "visitors"),
-    "values": ("consistent", "unbiased"),
+    VALUES: VALUES_CHOICES,
     "layer": ("estimate", "uncertainty"),
     "classes": ("round", "quantile", "equal"),
     "group": ("all", "found", "groups"),
@@ -38,6 +40,15 @@ class Addressed(Protocol):
     """Options that a page keeps in its address while its days change."""
 
     def query(self, kept: str) -> str: ...
+
+
+class ViewOfValues(Protocol):
+    """A view that an address asks for with one kind of values."""
+
+    @property
+    def values(self) -> str: ...
+
+    def query(self, kept: str = "", **changes: str) -> str: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,13 +122,6 @@ class ShownValue:
     def may_be_zero(self) -> bool:
         """True where the interval includes zero or less: charts draw such a bar pale."""
         return self.low is not None and self.low <= 0
-
-    @property
-    def is_outside(self) -> bool:
-        """True where the value is not in the interval: a consistent one need not be."""
-        if self.value is None or self.low is None or self.high is None:
-            return False
-        return not self.low <= self.value <= self.high
 
 
 def shown_value(report: WindowReport, estimate: Estimate, *, options: ReportOptions) -> ShownValue:
@@ -213,6 +217,12 @@ def reports_of(days: Window | None, reports: Sequence[WindowReport]) -> list[Win
 def max_shown(options: DaysOptions) -> int:
     """Return the maximum number of categories of a chart."""
     return MAX_MULTIPLES if options.form == "multiples" else MAX_LINES
+
+
+def asked_values(query: QueryDict) -> str:
+    """The kind of values that an address asks for; by default, and of an unknown one, the first."""
+    asked = query.get(VALUES, "")
+    return asked if asked in VALUES_CHOICES else VALUES_CHOICES[0]
 
 
 def asked_categories(query: QueryDict, *, n_categories: int) -> list[int]:

@@ -11,7 +11,14 @@ from reports.base import formats
 from reports.base.formats import noisy_number, number, number_range, percent, percent_range, status_word
 from reports.base.status import Status
 from reports.estimates.derived import KeyFigures, Returning
-from reports.estimates.options import ReportOptions, shown_share
+from reports.estimates.options import (
+    VALUES,
+    VALUES_CHOICES,
+    ReportOptions,
+    Switch,
+    ViewOfValues,
+    shown_share,
+)
 from reports.estimates.queries import Estimate, WindowReport, surely_present
 from reports.estimates.small_categories import below
 from reports.studies.texts import status_reason
@@ -99,10 +106,22 @@ def share_words(estimate: Estimate, *, options: ReportOptions) -> str:
     """The share that these options show, with its interval, which is that of the unbiased estimate."""
     shown = shown_share(estimate, values=options.values)
     words = {"share": percent(shown.value), "range": share_range(estimate)}
-    if shown.is_outside:
-        text = gettext("%(share)s (adjusted; unbiased estimate: %(unbiased)s, 95%% interval %(range)s)")
-        return text % {**words, "unbiased": percent(estimate.frequency)}
+    if words["share"] != (unbiased := percent(estimate.frequency)):
+        text = gettext("%(share)s (consistent; unbiased estimate: %(unbiased)s, 95%% interval %(range)s)")
+        return text % {**words, "unbiased": unbiased}
     return gettext("%(share)s (95%% interval %(range)s)") % words
+
+
+def values_names() -> dict[str, str]:
+    """Names of both kinds of values, the same on all pages."""
+    return {"unbiased": gettext("Unbiased"), "consistent": gettext("Consistent")}
+
+
+def values_switch(view: ViewOfValues) -> Switch:
+    """Ways to the same page with each kind of values."""
+    names = values_names()
+    links = [(names[each], view.query(**{VALUES: each}), each == view.values) for each in VALUES_CHOICES]
+    return Switch(title=gettext("Values"), links=tuple(links))
 
 
 def visitors_range(estimate: Estimate) -> str:

@@ -1,7 +1,7 @@
 """Figures of flows: visitors, visitor-days or moves by pair of places, with what is larger than noise."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -50,6 +50,7 @@ class Flows:
     whole : all moves; None of people
     balanced : float64, as `cells`; the nearest moves of which as many reach each place as leave it; or None
     answers : of the window, if it is a single one, for further questions
+    consistent : of people, consistent amounts by code of the joint indicator; None of moves
     """
 
     pair: PlacePair
@@ -67,6 +68,7 @@ class Flows:
     whole: Figure | None = None
     balanced: NDArray[np.float64] | None = None
     answers: Reports | None
+    consistent: NDArray[np.float64] | None = None
 
     @property
     def of_days(self) -> bool:
@@ -75,12 +77,13 @@ class Flows:
 
     @property
     def listed(self) -> list[Flow]:
-        """Pairs of two places that are surely not noise, the largest first."""
+        """Pairs of two places that are surely not noise and have figures to show, the largest first."""
         # People without a place are no flow; to or from outside they move.
         shown = self.is_listed if self.pair.moves is not None else self.is_listed[:-1, :-1]
         found = [
             Flow(origin=row, destination=column, figure=self.cells[row][column])
             for row, column in np.argwhere(shown).tolist()
+            if self.cells[row][column].status == Status.OK
         ]
         return sorted(found, key=lambda flow: -(flow.figure.visitors or 0.0))
 
@@ -89,6 +92,26 @@ class Flows:
         """Number of pairs that may be listed."""
         rows, columns = self.is_listed.shape
         return int((rows if self.pair.moves is not None else rows - 1) * (columns - 1))
+
+    @property
+    def is_reliable(self) -> bool:
+        """Return whether pairs have figures to show, apart from those that a rule hides."""
+        return all(each.status != Status.NOT_RELIABLE for row in self.cells for each in row)
+
+    def shown(self, values: str) -> "Flows":
+        """The flows with "consistent" or "unbiased" values."""
+
+        def of(figures: list[Figure]) -> list[Figure]:
+            return [each.shown(values) for each in figures]
+
+        return replace(
+            self,
+            cells=[of(row) for row in self.cells],
+            outflow=of(self.outflow),
+            inflow=of(self.inflow),
+            moving=None if self.moving is None else self.moving.shown(values),
+            staying=None if self.staying is None else self.staying.shown(values),
+        )
 
     def is_possible(self, origin: int, destination: int) -> bool:
         """Return whether there can be such a pair: no one moves from a place to itself."""
@@ -107,7 +130,12 @@ class Flows:
         within: list[Figure | None] = [None] * len(flows)
         codes = self.pair.codes[[flow.origin for flow in flows]][:, [destination]]
         if self.answers is not None and blank_figure(self.reports, codes) is None:
-            within = [*_of_whole(shares_of(self.answers, parts=codes), total=1.0, scale=None)]
+            consistent = None
+            if self.consistent is not None:
+                shares = self.consistent[codes.ravel()]
+                consistent = shares / max(shares.sum(), np.finfo(np.float64).tiny)
+            found = shares_of(self.answers, parts=codes)
+            within = [*_of_whole(found, total=1.0, scale=None, consistent=consistent)]
         return sorted(zip(flows, within, strict=True), key=lambda each: -(each[0].figure.visitors or 0.0))
 
 
@@ -145,8 +173,12 @@ def _people(pair: PlacePair, window: Window, windows: Sequence[Window], *, joint
     total = float(sum(day.n_population for day in days))
     scale = 1 / float(pair.indicator.study.market_share)
 
-    def figures(found: Shares) -> list[Figure]:
-        return _of_whole(found, total=total, scale=scale)
+    # On each day as its report has them, so that all pages show the same numbers.
+    consistent = np.sum([each.n_population * of.consistent for each, of in zip(days, there, strict=True)], axis=0)
+
+    def figures(found: Shares, sets: Iterable[Codes] | None = None) -> list[Figure]:
+        amounts = consistent if sets is None else np.array([consistent[of].sum() for of in sets])
+        return _of_whole(found, total=total, scale=scale, consistent=amounts)
 
     codes, of_days = pair.codes, [each.report for each in there]
     hidden = np.zeros(codes.size, np.bool_)
@@ -164,7 +196,8 @@ def _people(pair: PlacePair, window: Window, windows: Sequence[Window], *, joint
         counts, n_reports=[day.n_reports for day in days], channel=days[0].channel, error=1 - LEVEL
     )
     both = sums_of_sets(days, [pair.moving, pair.staying]) if pair.has_zones_at_both_ends else None
-    moving, staying = (None, None) if both is None else kept(figures(both), [pair.moving, pair.staying])
+    ends = [pair.moving, pair.staying]
+    moving, staying = (None, None) if both is None else kept(figures(both, ends), ends)
     return Flows(
         pair=pair,
         window=window,
@@ -174,11 +207,12 @@ def _people(pair: PlacePair, window: Window, windows: Sequence[Window], *, joint
         n_reports=sum(day.n_reports for day in days),
         cells=_in_rows(kept(figures(sums_of_values(days)), codes.reshape(-1, 1)), codes.shape[1]),
         is_listed=(listed & ~hidden).reshape(codes.shape),
-        outflow=kept(figures(sums_of_sets(days, list(codes))), codes),
-        inflow=kept(figures(sums_of_sets(days, list(codes.T))), codes.T),
+        outflow=kept(figures(sums_of_sets(days, list(codes)), codes), codes),
+        inflow=kept(figures(sums_of_sets(days, list(codes.T)), codes.T), codes.T),
         moving=moving,
         staying=staying,
         answers=days[0] if len(days) == 1 else None,
+        consistent=consistent,
     )
 
 
@@ -290,11 +324,19 @@ def fits_a_page(flows: Flows) -> bool:
     return flows.is_listed.size <= MAX_CELLS
 
 
-def _of_whole(found: Shares, *, total: float, scale: float | None, most: float = 1.0) -> list[Figure]:
+def _of_whole(
+    found: Shares,
+    *,
+    total: float,
+    scale: float | None,
+    most: float = 1.0,
+    consistent: NDArray[np.float64] | None = None,
+) -> list[Figure]:
     """Figures of amounts, as shares of the total and, with a scale, as people of the population.
 
     `most` is what an estimated share of 1 stands for: widths are judged by it.
     """
     parts = Shares(**{name: getattr(found, name) / total for name in Shares.__slots__})
     scaled = None if scale is None else total * scale
-    return figures_of_whole(parts, window=Status.OK, scale=scaled, most=most)
+    values = None if consistent is None else consistent / total
+    return figures_of_whole(parts, window=Status.OK, scale=scaled, most=most, consistent=values)

@@ -9,6 +9,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext
 
 from reports.crosstab.query import INDICATOR
+from reports.estimates.options import VALUES, VALUES_CHOICES, asked_values
 from reports.estimates.picker import window_in_address, window_query
 from reports.estimates.queries import Window, WindowError
 from reports.flows.pairs import PlacePair
@@ -21,17 +22,24 @@ _MOST_DIGITS: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowView:
-    """Contents of the page; `zone` is the code of a destination, None = no catchment."""
+    """Contents of the page; `zone` is the code of a destination, None = no catchment.
+
+    `values` are "consistent" or "unbiased"; of moves there are unbiased ones only.
+    """
 
     pair: PlacePair
     window: Window
     zone: int | None = None
+    values: str = VALUES_CHOICES[0]
 
     def query(self, kept: str = "", **changes: str) -> str:
         """The view as a part of an address: `kept`, by default its days, and parameters with changes."""
         days = kept or window_query(self.pair.indicator.study, self.window)
         values = {INDICATOR: self.pair.indicator.slug, ZONE: "" if self.zone is None else str(self.zone)}
-        return f"{days}&{urlencode({name: text for name, text in (values | changes).items() if text})}"
+        values = values | {VALUES: self.values} | changes
+        if values[VALUES] == VALUES_CHOICES[0]:
+            del values[VALUES]
+        return f"{days}&{urlencode({name: text for name, text in values.items() if text})}"
 
 
 def flow_view(query: QueryDict, pairs: Sequence[PlacePair]) -> FlowView:
@@ -47,7 +55,8 @@ def flow_view(query: QueryDict, pairs: Sequence[PlacePair]) -> FlowView:
     """
     pair = pair_of(query.get(INDICATOR, ""), pairs)
     window = asked_days(query, pair.indicator.study)
-    return FlowView(pair=pair, window=window, zone=_zone(query.get(ZONE, ""), pair))
+    zone = _zone(query.get(ZONE, ""), pair)
+    return FlowView(pair=pair, window=window, zone=zone, values=asked_values(query))
 
 
 def asked_days(query: QueryDict, study: Study) -> Window:

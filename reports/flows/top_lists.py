@@ -6,6 +6,7 @@ from typing import Final
 from django.utils.translation import gettext
 
 from reports.crosstab.queries import Figure
+from reports.estimates.options import VALUES_CHOICES
 from reports.flows import texts, visited_texts
 from reports.flows.queries import LARGEST, Flows
 from reports.flows.visited import Visited
@@ -43,6 +44,7 @@ def top_list(found: Flows | Visited) -> TopList:
             words=visited_texts.list_words(found),
             between=" + ",
         )
+    found = found.shown(VALUES_CHOICES[0])
     return TopList(
         place=_ARROW.join((found.pair.origin.name, found.pair.destination.name)),
         figures=(texts.people_title(found), texts.share_title(found)),

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ldp import PlanSpec
 from ldp.estimation.joint.moves import moves_of_values
 from ldp.privacy.moves import MoveSpec
+from reports.base.status import Status
 from reports.crosstab.queries import Figure
 from reports.crosstab.query import INDICATOR
 from reports.estimates.picker import window_query
@@ -79,15 +80,21 @@ class Visited:
     figures: list[Figure]
     is_listed: NDArray[np.bool_]
 
+    @property
+    def is_reliable(self) -> bool:
+        """Return whether items have figures to show."""
+        return all(each.status != Status.NOT_RELIABLE for each in self.figures)
+
     @cached_property
     def listed(self) -> list[int]:
-        """Codes of the items that are surely not noise, the largest first."""
-        return self._largest(np.flatnonzero(self.is_listed).tolist())
+        """Codes of the items that are surely not noise and have figures to show, the largest first."""
+        found = np.flatnonzero(self.is_listed).tolist()
+        return self._largest([code for code in found if self.figures[code].status == Status.OK])
 
     @cached_property
     def shown(self) -> list[int]:
         """Codes of a page's table: the list, and then all others if they are not too many."""
-        others = np.flatnonzero(~self.is_listed).tolist()
+        others = sorted({*range(len(self.figures))} - {*self.listed})
         return self.listed + (self._largest(others) if len(self.figures) <= MOST_SHOWN else [])
 
     def _largest(self, codes: list[int]) -> list[int]:

@@ -73,6 +73,13 @@ def error_words() -> str:
 def list_words(found: Visited) -> str:
     """Summarise the list, and say what is unknown of all others."""
     values = {"n": formats.number(len(found.listed)), "all": formats.number(len(found.figures))}
+    if not found.is_reliable:
+        text = (
+            gettext("The noise is too large to give reliable figures for the %(all)s pairs of zones.")
+            if found.items.in_pairs
+            else gettext("The noise is too large to give reliable figures for the %(all)s zones.")
+        )
+        return text % values
     if not found.listed:
         return (
             gettext(

@@ -34,6 +34,7 @@ from reports.crosstab.query import (
 from reports.estimates.page import weekdays, window_page
 from reports.estimates.picker import kept_days
 from reports.estimates.queries import Counts, WindowError, visitor_unions
+from reports.estimates.texts import values_switch
 from reports.privacy.statement.document import protections
 from reports.studies.texts import crumbs_to, status_reason
 
@@ -142,7 +143,8 @@ def figures_context(measured: Measured, view: View) -> dict[str, Any]:
     context |= {
         "state": "figures",
         "figure": figure,
-        "sentence": texts.sentence(measured, figure, view.choice),
+        "sentence": texts.sentence(measured, figure, view.choice, values=view.values),
+        "switches": [values_switch(view)],
         "protection": protections(report.plan)[report.indicator.slug],
     }
     if view.joint.is_single:
@@ -159,11 +161,13 @@ def figures_context(measured: Measured, view: View) -> dict[str, Any]:
         | {
             "verdict": verdict_of(measured, view),
             "is_combined": from_all is not None,
+            # Combined shares are consistent in any case.
+            "switches": [values_switch(view)] if from_all is None else [],
             "combine": view.query(**{COMBINED: "1"}) if not refusal else "",
             "not_combined": not_combined,
             "uncombine": view.query(**{COMBINED: ""}),
         }
-        | (_table(table) if table else {"is_too_large": True})
+        | (_table(table.shown(view.values)) if table else {"is_too_large": True})
     )
 
 

@@ -15,6 +15,7 @@ from reports.crosstab.queries import Figure, NoCrosstabError
 from reports.estimates.page import weekdays, window_page
 from reports.estimates.picker import kept_days
 from reports.estimates.queries import WindowError, visitor_unions
+from reports.estimates.texts import values_switch
 from reports.flows import texts
 from reports.flows.pairs import place_pairs
 from reports.flows.queries import LARGEST, Flows, NoFlowsError, fits_a_page, flows_of
@@ -60,9 +61,11 @@ def flows(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _figures(found: Flows, view: FlowView) -> dict[str, Any]:
-    pair, of_moves = found.pair, found.pair.moves is not None
+    pair, of_moves, found = found.pair, found.pair.moves is not None, found.shown(view.values)
     return {
         "state": "figures",
+        "switches": [] if of_moves else [values_switch(view)],
+        "values": "unbiased" if of_moves else view.values,
         "people_title": texts.people_title(found),
         "share_title": texts.share_title(found),
         "table_title": texts.table_title(found),
@@ -146,7 +149,7 @@ def _catchment(found: Flows, view: FlowView) -> dict[str, Any]:
                 texts.people_cell(
                     flow.figure, is_listed=bool(found.is_listed[flow.origin, flow.destination])
                 ),
-                texts.share_cell(within),
+                texts.share_cell(None if within is None else within.shown(view.values)),
             )
             for flow, within in rows
         ],

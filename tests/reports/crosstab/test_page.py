@@ -7,6 +7,7 @@ from html import unescape
 
 import numpy as np
 import pytest
+from django.http import QueryDict
 from django.urls import reverse
 
 from ldp import PlanSpec, linear_query
@@ -16,8 +17,9 @@ from reports.base import formats
 from reports.base.status import Status
 from reports.crosstab import queries
 from reports.crosstab.joints import joint_indicators
+from reports.crosstab.query import view_of
 from reports.crosstab.texts import sentence
-from reports.estimates.queries import Window, window_report
+from reports.estimates.queries import Window, visitor_unions, window_report
 from reports.ledger.models import LedgerKind
 from reports.models import LedgerEntry, Study
 from reports.studies.grant_models import StudyGrant
@@ -61,7 +63,7 @@ def test_an_estimate_above_all_visitors_is_said_to_be_noise(study) -> None:
 
 
 def test_the_page_has_table_answer_and_a_link_to_the_answer(reader, study) -> None:
-    text = words(reader.get(f"{PAGE}?{QUESTION}"))
+    text = words(reader.get(f"{PAGE}?{QUESTION}&values=unbiased"))
     found = re.search(
         r"Thu 30 May 2024 to Sun 2 Jun 2024 \(4 days\): an estimated ([\d.]+)% of visitors "
         r"\(95% interval [\d.]+ to [\d.]+%\) match “"
@@ -69,8 +71,9 @@ def test_the_page_has_table_answer_and_a_link_to_the_answer(reader, study) -> No
         text,
     )
     assert found, text
-    markup = Markup(reader.get(f"{PAGE}?{QUESTION}").content.decode())
+    markup = Markup(reader.get(f"{PAGE}?{QUESTION}&values=unbiased").content.decode())
     assert not markup.refused
+    assert "values=unbiased" in next(link for link in markup.links if link.endswith("only-town=0#question"))
     permalink = next(link for link in markup.links if link.endswith("only-town=0#question"))
     assert found[0] in words(reader.get(PAGE + permalink.partition("#")[0]))
     french = words(reader.get(f"{PAGE}?{QUESTION}&shares=column", headers={"Accept-Language": "fr"}))
@@ -162,13 +165,41 @@ def test_files_have_all_cells_and_totals_with_their_errors(reader, study) -> Non
     assert "crosstab.csv?rows=age&amp;shares=row" in html
 
 
+def test_figures_are_those_that_the_report_shows_by_default(reader) -> None:
+    """At this epsilon noise makes some shares negative."""
+    study = published(AGE, TOWN, epsilon="1.5")
+    (joint,) = joint_indicators(study)
+    measured = queries.measure(joint, Window(1, 4))
+    report = window_report(joint.indicator, Window(1, 4))
+    table = queries.table_of(measured, view_of(QueryDict(), [joint], visitors=visitor_unions(study)))
+    shown = table.shown("consistent")
+    codes = joint.codes.transpose(table.view.rows, table.view.columns)
+    for row, cells in zip(codes, shown.cells, strict=True):
+        for code, figure in zip(row, cells, strict=True):
+            estimate = report.estimates[code]
+            assert figure.share == pytest.approx(estimate.consistent)
+            assert figure.visitors == pytest.approx(estimate.consistent * report.scale)
+            assert (figure.ci_low, figure.ci_high) == pytest.approx((estimate.ci_low, estimate.ci_high))
+    assert min(each.share for row in table.cells for each in row) < 0
+    assert shown.whole.share == pytest.approx(1) == sum(each.share for each in shown.rows)
+    assert table.shown("unbiased") == table
+    by_row = queries.table_of(measured, replace(table.view, base="row")).shown("consistent")
+    for row, cells in zip(shown.cells, by_row.cells, strict=True):
+        total = sum(each.share for each in row)
+        assert [each.share for each in cells] == pytest.approx([each.share / total for each in row])
+    page, other = (words(reader.get(f"{PAGE}{query}")) for query in ("", "?values=unbiased"))
+    assert "Consistent shares are the estimates" in page and "Unbiased shares can be" not in page
+    assert "Unbiased shares can be negative" in other and "\u2212" in other
+    assert all(formats.percent(each.share) in page for each in (*shown.cells[0], *shown.rows[:-1]))
+
+
 GROUPED = replace(TOWN, groups=(("East", ("Colmar", "Belfort")), ("West", ("Dole", "Gray"))))
 
 
 def test_a_question_may_name_groups(reader) -> None:
     published(AGE, GROUPED, epsilon="6")
     text = words(reader.get(f"{PAGE}?group-town=0&only-town=4"))
-    assert "match “Town: East or Lure”." in text
+    assert "match “Town: East or Lure”" in text
     alike = words(reader.get(f"{PAGE}?only-town=0,1,4"))
     assert re.search("an estimated .*? match", text)[0] == re.search("an estimated .*? match", alike)[0]
     html = reader.get(PAGE).content.decode()

@@ -54,6 +54,35 @@ def test_figures_of_days_are_the_sums_of_their_estimates(epsilon: str) -> None:
     assert values([found.inflow])[0] == pytest.approx(values(found.cells).sum(axis=0))
 
 
+def test_consistent_figures_are_sums_of_those_of_the_reports() -> None:
+    study, _ = published(epsilon="1.5")
+    found = flows(study, 2, 3).shown("consistent")
+    reports = [window_report(found.pair.indicator, Window(day, day)) for day in (2, 3)]
+    by_code = sum(
+        np.array([each.consistent for each in report.estimates]) * report.n_visitors for report in reports
+    )
+    expected = by_code[found.pair.codes]
+    assert values(found.cells) == pytest.approx(expected)
+    assert values([found.outflow])[0] == pytest.approx(expected.sum(axis=1))
+    assert values([found.inflow])[0] == pytest.approx(expected.sum(axis=0))
+    assert found.moving.visitors == pytest.approx(by_code[found.pair.moving].sum())
+    assert expected.min() == 0 > min(each.visitors for row in flows(study, 2, 3).cells for each in row)
+    day = flows(study, 2, 2)
+    within = [each.shown("consistent").share for _, each in day.catchment(1)]
+    assert sum(within) == pytest.approx(1) and min(within) >= 0
+
+
+def test_no_pair_is_listed_without_a_figure(reader) -> None:
+    """A few exact answers tell that someone is there, but not how many."""
+    study, _ = published(n=20)
+    found = flows(study, 1, 4)
+    assert found.is_listed.any() and not found.is_reliable
+    assert found.listed == []
+    text = words(reader.get(PAGE))
+    assert "The noise is too large to give reliable figures for the 16 pairs of places." in text
+    assert "of 16 pairs of places can be distinguished" not in text
+
+
 def test_the_list_of_a_day_is_that_of_its_report() -> None:
     study, people = published(epsilon="3")
     found = flows(study, 2, 2)
@@ -151,7 +180,8 @@ def test_the_page_has_list_map_table_and_totals(reader, study) -> None:
     text, found = words(answer), flows(study, 1, 4)
     assert f"{len(found.listed)} of 16 pairs of places can be distinguished from zero. The table" in text
     largest = found.listed[0].figure
-    assert formats.number(largest.visitors) in text
+    assert formats.number(largest.shown("consistent").visitors) in text
+    assert formats.number(largest.visitors) in words(reader.get(f"{PAGE}?values=unbiased"))
     assert "Each figure is a number of visitor-days" in text and "Choose a single day" not in text
     markup = Markup(answer.content.decode())
     assert not markup.refused
