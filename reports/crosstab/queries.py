@@ -228,9 +228,7 @@ def table_of(measured: Measured, view: View, *, found: CrossTable | None = None)
     of_rows, of_columns, of_whole = (None, None, None) if consistent is None else consistent[1:]
     rows = figures_of_whole(found.rows, window=window, scale=scale, consistent=of_rows)
     columns = figures_of_whole(found.columns, window=window, scale=scale, consistent=of_columns)
-    (whole,) = figures_of_whole(
-        found.whole, window=window, scale=measured.report.scale, consistent=of_whole
-    )
+    (whole,) = figures_of_whole(found.whole, window=window, scale=measured.report.scale, consistent=of_whole)
     table = Table(
         view=view,
         cells=cells,

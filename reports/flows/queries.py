@@ -174,7 +174,9 @@ def _people(pair: PlacePair, window: Window, windows: Sequence[Window], *, joint
     scale = 1 / float(pair.indicator.study.market_share)
 
     # On each day as its report has them, so that all pages show the same numbers.
-    consistent = np.sum([each.n_population * of.consistent for each, of in zip(days, there, strict=True)], axis=0)
+    consistent = np.sum(
+        [each.n_population * of.consistent for each, of in zip(days, there, strict=True)], axis=0
+    )
 
     def figures(found: Shares, sets: Iterable[Codes] | None = None) -> list[Figure]:
         amounts = consistent if sets is None else np.array([consistent[of].sum() for of in sets])

@@ -101,9 +101,9 @@ def list_words(flows: Flows) -> str:
     """Summarise the list of pairs, and say what is unknown of all others."""
     n, of_all = len(flows.listed), formats.number(flows.n_pairs)
     if not flows.is_reliable:
-        return gettext(
-            "The noise is too large to give reliable figures for the %(all)s pairs of places."
-        ) % {"all": of_all}
+        return gettext("The noise is too large to give reliable figures for the %(all)s pairs of places.") % {
+            "all": of_all
+        }
     if not n:
         return gettext(
             "The noise is too large to distinguish any of the figures for the %(all)s pairs of places from "

@@ -159,9 +159,7 @@ def _source_coverage(
             DayCoverage(
                 day=day,
                 date=calendar.date_of(day),
-                status=_status(
-                    history, day, is_partial=is_partial, is_over=is_over, is_expected=is_expected
-                ),
+                status=_status(history, day, is_partial=is_partial, is_over=is_over, is_expected=is_expected),
                 rows=sum(hours[day]),
                 files=tuple(files[day]),
                 more_to_come=day in announced,
@@ -172,9 +170,7 @@ def _source_coverage(
     return SourceCoverage(source=source, days=tuple(days))
 
 
-def _status(
-    history: History, day: int, *, is_partial: bool, is_over: bool, is_expected: bool
-) -> DayStatus:
+def _status(history: History, day: int, *, is_partial: bool, is_over: bool, is_expected: bool) -> DayStatus:
     last = history.latest(day)
     if last is not None:
         if not last.is_taken_in:

@@ -68,7 +68,7 @@ def test_a_file_in_whose_dates_day_and_month_are_swapped_is_not_done(client, stu
         run_batches()
         shown = show(client, batch)
         says(
-            shown, "No rows counted No rows were counted, because the dates in the file are outside the study",
+            shown, "No rows counted No rows were counted, because the dates in the file are outside",
             "The file covers Mon 1 Jan 2024, and the study covers Wed 1 May 2024 to Fri 3 May 2024",
             hint, "Columns that the profile default expects", "Create a profile from this file",
         )  # fmt: skip
