@@ -38,7 +38,7 @@ class BatchChecks:
 
     @property
     def unusual(self) -> list[str]:
-        """Warnings of a file of which at least something was used: why nothing was, stands above them."""
+        """Warnings without the reason why no row was used, which the page gives first."""
         return [each for each in self.warnings if each != self.nothing_counts]
 
     @property
