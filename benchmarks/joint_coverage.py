@@ -1,8 +1,9 @@
 """Do intervals of joint indicators and of moves hold the truth? Many independent keys, one crowd.
 
 The demo's people and plan, with one further table and with moves: cells, shares of rows, filter sentences,
-tables combined with other answers, flows and moves of a day and of the week, and lists of those above noise.
-Also means by category and modelled tables, of crowds that are made for them.
+selected categories of single indicators, tables combined with other answers, flows and moves of a day and of
+the week, and lists of those above noise. Also means by category and modelled tables, of crowds that are made
+for them.
 
 Prints a markdown table: for each figure the share of its 95% intervals that hold the truth, and the mean
 squared error over the mean of the stated variances; for lists the share of keys under which they name no pair
@@ -55,7 +56,6 @@ SCALE: Final = Scale(cuts=(60, 120, 180, 300, 600), unit="min")
 CATEGORIES: Final = 8
 SIZES: Final = (3, 4, 6)  # of the attributes of the model
 AXES: Final = tuple(combinations(range(3), 2))
-REDRAWS: Final = 100
 LEVEL: Final = 0.95
 APPROXIMATE: Final = 0.93
 KEYS_PER_TASK: Final = 25
@@ -222,7 +222,7 @@ def model_of(key: bytes) -> Scores:
         pairs.append(Pair(axes=axes, reports=reports_of(plan, index, sanitiser, code)))
     # Of each attribute the last value stands for people without one: there are none.
     sizes = [size + 1 for size in SIZES]
-    found = three_way(pairs, sizes=sizes, stream=ldp.KeyedStream(key), redraws=REDRAWS)
+    found = three_way(pairs, sizes=sizes, stream=ldp.KeyedStream(key))
     real = tuple(slice(size) for size in SIZES)
     return {"modelled table of three attributes": score(part_of(found, real), crowd().table, claim="model")}
 
@@ -260,6 +260,15 @@ SENTENCES: Final[tuple[tuple[str, Window, tuple[Sequence[int], Sequence[int]]], 
     (TABLE, DAY, ([0, 1], [6])),
     (FLOWS, DAY, ([0, 1, 2], [0, 1, 2])),
     (FLOWS, DAY, ([9], [])),
+)
+# The same of single indicators, whose people without a value do not report.
+SELECTIONS: Final[tuple[tuple[str, Window, Sequence[int]], ...]] = (
+    ("gender", SPAN, [0, 2]),
+    ("age", SPAN, [2, 3]),
+    ("age", DAY, [0, 1, 2, 3]),
+    ("age", Window(1, 7), [6]),
+    ("region", SPAN, [ALSACE, FRANCHE_COMTE]),
+    ("region", DAY, ABROAD),
 )
 
 
@@ -307,7 +316,8 @@ class Demo:
     def visitors(self, slug: str, window: Window) -> Floats:
         """True visitors of a window by code; of a daily indicator the window is a day."""
         values = self.values[slug] if self.values[slug].ndim == 1 else self.values[slug][:, window[0] - 1]
-        return np.bincount(values[are_there(window)], minlength=self.layouts[slug].size).astype(np.float64)
+        there, size = values[are_there(window)], self.plan.indicators[self.plan.index(slug)].domain_size
+        return np.bincount(there[there >= 0], minlength=size).astype(np.float64)
 
     def shares(self, slug: str, window: Window) -> Floats:
         """True shares of the visitors of a window by code."""
@@ -421,7 +431,7 @@ def answers_of(key: bytes) -> Answers:
     """Sanitise and tally the demo under a key, as a worker does."""
     plan, sanitiser = demo().plan, ldp.Sanitiser(demo().plan, ldp.KeyedPrf(key))
     asked, delta = sanitiser.asked(demo().names), ldp.Delta.zero(plan)
-    for slug in ("gender", "age", TABLE, LARGE_TABLE, FLOWS, MOVES):
+    for slug in ("gender", "age", "region", TABLE, LARGE_TABLE, FLOWS, MOVES):
         index = plan.index(slug)
         values = picked(sanitiser, index) if slug == MOVES else demo().values[slug]
         is_asked = asked == index
@@ -482,10 +492,26 @@ def of_tables(answers: Answers) -> Scores:
         codes = layout[np.ix_(*axes)].ravel()
         numbers.append(NUMBERS(answers.reports(slug, window).answer(codes)))
         right.append(demo().shares(slug, window)[codes].sum())
-    columns = dict(zip(Shares.__slots__, np.array(numbers).T, strict=True))
-    found["filter sentences"] = score(Shares(**columns), np.array(right))
+    found["filter sentences"] = score_of_numbers(numbers, right)
+    found["selected categories of a single indicator"] = selections(answers)
     found["cells of a combined table"] = combined_cells(answers)
     return found
+
+
+def selections(answers: Answers) -> Score:
+    """Shares of selected categories of single indicators, among the visitors who have a value."""
+    numbers, right = [], []
+    for slug, window, chosen in SELECTIONS:
+        codes, visitors = np.array(chosen), demo().visitors(slug, window)
+        numbers.append(NUMBERS(answers.reports(slug, window).answer(codes)))
+        right.append(visitors[codes].sum() / visitors.sum())
+    return score_of_numbers(numbers, right)
+
+
+def score_of_numbers(numbers: Sequence[tuple[float, ...]], right: Sequence[float]) -> Score:
+    """Score of single answers under one key: value, error and ends of each."""
+    columns = dict(zip(Shares.__slots__, np.array(numbers).T, strict=True))
+    return score(Shares(**columns), np.array(right))
 
 
 def combined_cells(answers: Answers) -> Score:

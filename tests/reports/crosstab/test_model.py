@@ -56,11 +56,16 @@ def test_shares_are_near_those_of_the_people(study) -> None:
     assert sum(cell.share for row in found.cells for cells in row for cell in cells) == pytest.approx(1)
 
 
+def numbers(found, name):
+    """Return a number of all cells, by the categories of the parts in the order of the view."""
+    return np.array([[[getattr(cell, name) for cell in cells] for cells in row] for row in found.cells])
+
+
 def test_any_order_of_the_three_is_the_same_table(study) -> None:
+    """Not only shares: the intervals of a combination do not depend on where it stands."""
     one, turned = table(study), table(study, rows="work", columns="gender", third="age")
-    shares = np.array([[[cell.share for cell in cells] for cells in row] for row in one.cells])
-    others = np.array([[[cell.share for cell in cells] for cells in row] for row in turned.cells])
-    assert others == pytest.approx(shares.transpose(2, 0, 1), abs=1e-12)
+    for name in ("share", "std_error", "ci_low", "ci_high"):
+        assert numbers(turned, name) == pytest.approx(numbers(one, name).transpose(2, 0, 1), abs=1e-12), name
 
 
 def test_pairs_in_a_circle_have_a_model_too() -> None:
@@ -79,12 +84,15 @@ def test_pairs_in_a_circle_have_a_model_too() -> None:
     factory.publish(found, people)
     assert has_models(found)
     there = people.present(1, 4)
+    errors = []
     for names in (("gender", "age", "work"), ("work", "gender", "age")):
-        cells = table(found, **dict(zip(("rows", "columns", "third"), names, strict=True))).cells
-        shown = np.array([[[cell.share for cell in line] for line in row] for row in cells])
+        made = table(found, **dict(zip(("rows", "columns", "third"), names, strict=True)))
+        shown = numbers(made, "share")
+        errors.append(numbers(made, "std_error"))
         truth = np.zeros(shown.shape)
         np.add.at(truth, tuple(values[name][there] for name in names), 1 / there.sum())
         assert np.abs(shown - truth).max() < 0.03
+    assert errors[1] == pytest.approx(errors[0].transpose(2, 0, 1), abs=1e-12)
 
 
 def test_page_file_and_api_say_that_it_is_a_model(reader, client, token, study) -> None:
