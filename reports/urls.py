@@ -88,6 +88,7 @@ urlpatterns = [
     path("<slug:slug>/crosstab/", crosstab.crosstab, name="crosstab"),
     path("<slug:slug>/crosstab/model/", crosstab_model.crosstab_model, name="crosstab_model"),
     file("crosstab/model", model_downloads.download_model, name="crosstab_model_file"),
+    file("crosstab/selection", crosstab_downloads.download_selection, name="crosstab_selection_file"),
     file("crosstab", crosstab_downloads.download_crosstab, name="crosstab_file"),
     path("<slug:slug>/flows/visited/", visited.visited, name="visited"),
     file("flows/visited", visited_downloads.download_visited, name="visited_file"),

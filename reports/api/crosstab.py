@@ -19,7 +19,14 @@ from reports.crosstab.queries import NoCrosstabError, measure
 from reports.crosstab.query import COLUMNS, ROWS, checked_choice, joint_of, part_view
 from reports.crosstab.texts import sentence
 from reports.estimates.fingerprints import state_of
-from reports.estimates.queries import Window, WindowError, visitor_unions, window_from_dates
+from reports.estimates.queries import (
+    UnionNotAvailableError,
+    Window,
+    WindowError,
+    check_union,
+    visitor_unions,
+    window_between,
+)
 from reports.exports.findings.models import model_head, model_rows, model_words, pair_columns
 from reports.exports.findings.tables import head_of, tail_of
 from reports.studies.models import Indicator, Study
@@ -37,7 +44,7 @@ def query_answer(request: HttpRequest, study: Study, question: Query) -> HttpRes
     ProblemError : 422 where the study has no such figures
     """
     joint = _joint(study, question.indicator)
-    window = _window(study, question)
+    window = _window(joint.indicator, question)
     choice = _choice(joint, question)
 
     def build() -> Content:
@@ -110,14 +117,16 @@ def _joint(study: Study, slug: str) -> Joint:
         raise FieldError("indicator", str(error)) from error
 
 
-def _window(study: Study, question: Query) -> Window:
+def _window(indicator: Indicator, question: Query) -> Window:
     first, last = question.first_day, question.last_day
     try:
-        if first is None:
-            return window_from_dates(study, study.first_day, last or study.last_day)
-        return window_from_dates(study, first, last or first)
+        window = window_between(indicator.study, first, last)
+        check_union(indicator, window)
+    except UnionNotAvailableError as error:
+        raise FieldError("from" if first is None else "to", str(error)) from error
     except WindowError as error:
         raise FieldError("to" if first is None else "from", str(error)) from error
+    return window
 
 
 def _choice(joint: Joint, question: Query) -> dict[int, tuple[int, ...]]:
@@ -127,20 +136,31 @@ def _choice(joint: Joint, question: Query) -> dict[int, tuple[int, ...]]:
     for field in ("where", "ranges", "groups"):
         for slug, asked in getattr(question, field).items():
             if slug not in places:
-                text = gettext("“%(name)s” is not a part of this indicator. Its parts are %(known)s.")
-                values = {"name": slug[:_SHOWN], "known": ", ".join(places)}
-                raise FieldError(f"{field}.{slug[:_SHOWN]}", text % values)
+                raise FieldError(f"{field}.{slug[:_SHOWN]}", _unknown_part(joint, slug))
             codes = _codes(joint.parts[places[slug]], asked, field=field)
             if not codes:
-                text = gettext(
-                    "Specify at least one category for this part of the joint indicator. To allow any "
-                    "category, leave the part out."
-                )
-                raise FieldError(f"{field}.{slug}", text)
+                raise FieldError(f"{field}.{slug}", _no_category(joint, slug))
             found[places[slug]] += codes
     if not found:
-        raise FieldError("where", gettext("Specify categories for at least one part of the joint indicator."))
+        text = gettext("Specify categories for at least one part of the joint indicator.")
+        raise FieldError("where", _no_category(joint, joint.indicator.slug) if joint.is_single else text)
     return checked_choice(joint, found)
+
+
+def _unknown_part(joint: Joint, slug: str) -> str:
+    names = {"name": slug[:_SHOWN], "known": ", ".join(part.slug for part in joint.parts)}
+    if joint.is_single:
+        return gettext("“%(name)s” is not the indicator in this question. Use “%(known)s” instead.") % names
+    return gettext("“%(name)s” is not a part of this indicator. Its parts are %(known)s.") % names
+
+
+def _no_category(joint: Joint, slug: str) -> str:
+    text = gettext("Specify at least one category of “%(part)s”.")
+    if not joint.is_single:
+        text = gettext(
+            "Specify at least one category of “%(part)s”. To allow any category, leave this part out."
+        )
+    return text % {"part": slug}
 
 
 def _codes(part: Part, asked: list[str | None] | Range, *, field: str) -> list[int]:
@@ -150,6 +170,12 @@ def _codes(part: Part, asked: list[str | None] | Range, *, field: str) -> list[i
     if isinstance(asked, Range):
         ends = asked.first or names[0], asked.last or names[-1]
         first, last = (_known(part, each, code_of, at=f"{field}.{part.slug}") for each in ends)
+        if first > last:
+            text = gettext(
+                "“%(first)s” comes after “%(last)s” in the order of the plan. Swap “from” and “to”, or list "
+                "the categories in “where”."
+            )
+            raise FieldError(f"{field}.{part.slug}", text % dict(zip(("first", "last"), ends, strict=True)))
         return list(range(first, last + 1))
     if field == "groups":
         groups: dict[str | None, tuple[int, ...]] = dict(part.groups)

@@ -60,7 +60,7 @@ from reports.estimates.queries import (
     single_days_of,
     study_summaries,
     visitor_unions,
-    window_from_dates,
+    window_between,
     window_report,
     windows_of,
     windows_of_indicator,
@@ -130,7 +130,7 @@ def visitors(
     refuse_unknown(request, "from", "to", "limit", "offset")
     found = study_of(request, study)
     page = Page(limit=limit, offset=offset)
-    around = _window(found, first, last)
+    around = window_between(found, first, last)
     windows = [
         window
         for window in windows_of(found)
@@ -199,7 +199,7 @@ def estimates(
     """The report of one window: each category with its share, its visitors and their intervals."""
     refuse_unknown(request, "from", "to", "format")
     found = _indicator(request, study, indicator)
-    window = _window(found.study, first, last)
+    window = window_between(found.study, first, last)
     return answer(
         request,
         state=state_of([found.study]),
@@ -262,8 +262,8 @@ def number(
     """Mean, quantiles and their intervals; with other days, the difference of both means too."""
     refuse_unknown(request, "from", "to", "with_from", "with_to")
     found = _indicator(request, study, indicator)
-    reference = None if with_first is None else _window(found.study, with_first, with_last)
-    return number_answer(request, found, _window(found.study, first, last), reference)
+    reference = None if with_first is None else window_between(found.study, with_first, with_last)
+    return number_answer(request, found, window_between(found.study, first, last), reference)
 
 
 @api.get(
@@ -277,7 +277,7 @@ def means(
     """Mean in each category of another indicator, such as a zone, and the share of visitors in it."""
     refuse_unknown(request, "from", "to")
     found = _indicator(request, study, indicator)
-    return means_answer(request, found, _window(found.study, first, last))
+    return means_answer(request, found, window_between(found.study, first, last))
 
 
 @api.get(
@@ -291,7 +291,7 @@ def extrapolation(
     """People that the visitors of a window and of each of its days stand for, and the unscaled numbers."""
     refuse_unknown(request, "from", "to")
     found = _indicator(request, study, indicator)
-    return extrapolation_answer(request, found, _window(found.study, first, last))
+    return extrapolation_answer(request, found, window_between(found.study, first, last))
 
 
 @api.get(
@@ -425,8 +425,8 @@ def change(
     """Test whether all categories have the same shares in both date ranges; default: the first day."""
     refuse_unknown(request, "from", "to", "with_from", "with_to")
     found = _indicator(request, study, indicator)
-    reference = _window(found.study, with_first or found.study.first_day, with_last)
-    return change_answer(request, found, window=_window(found.study, first, last), reference=reference)
+    reference = window_between(found.study, with_first or found.study.first_day, with_last)
+    return change_answer(request, found, window=window_between(found.study, first, last), reference=reference)
 
 
 @api.get(
@@ -446,7 +446,7 @@ def association(
     """Test whether two parts of a joint indicator go together; default: its two largest."""
     refuse_unknown(request, "rows", "columns", "from", "to")
     found = _indicator(request, study, indicator)
-    window = _window(found.study, first, last)
+    window = window_between(found.study, first, last)
     return association_answer(request, found, rows=rows, columns=columns, window=window)
 
 
@@ -467,7 +467,7 @@ def model(
     """Modelled shares of the combinations of three indicators that are asked in pairs only."""
     refuse_unknown(request, "from", "to", "rows", "columns", "third")
     found = study_of(request, study)
-    return model_answer(request, found, _window(found, first, last), [rows, columns, third])
+    return model_answer(request, found, window_between(found, first, last), [rows, columns, third])
 
 
 @api.get(
@@ -481,7 +481,7 @@ def flows(
     """Return people by origin and destination, or moves."""
     refuse_unknown(request, "from", "to", "indicator")
     found = study_of(request, study)
-    window = _window(found, first, last)
+    window = window_between(found, first, last)
     return findings_answer(request, found, window, indicator=indicator, asked=asked_flows)
 
 
@@ -492,7 +492,7 @@ def visited(
     """Return people by zone that they visit on a day, or by pair of such zones."""
     refuse_unknown(request, "from", "to", "indicator")
     found = study_of(request, study)
-    window = _window(found, first, last)
+    window = window_between(found, first, last)
     return findings_answer(request, found, window, indicator=indicator, asked=asked_visits)
 
 
@@ -501,7 +501,7 @@ def places(request: HttpRequest, study: str, first: From = None, last: To = None
     """Reported places of one window by zone: reports, and subscribers with their intervals."""
     refuse_unknown(request, "from", "to")
     found = study_of(request, study)
-    window = located_window(found, _window(found, first, last))
+    window = located_window(found, window_between(found, first, last))
     return answer(
         request,
         state=[state_of([found]), state_of_places(found, window)],
@@ -523,7 +523,7 @@ def places_grid(
     refuse_unknown(request, "from", "to", "all", "limit", "offset")
     found = study_of(request, study)
     page = Page(limit=limit, offset=offset)
-    window = located_window(found, _window(found, first, last))
+    window = located_window(found, window_between(found, first, last))
     return answer(
         request,
         state=[state_of([found]), state_of_places(found, window)],
@@ -612,10 +612,3 @@ def _indicator_records(found: Study, rows: Sequence[Indicator]) -> list[dict[str
     plan = current_plan(found)
     spec = PlanSpec.from_json(plan.spec)
     return [indicator_record(row, plan=plan, spec=spec) for row in rows]
-
-
-def _window(found: Study, first: date | None, last: date | None) -> Window:
-    """The window between two days; without any day the whole study."""
-    if first is None:
-        return window_from_dates(found, found.first_day, last or found.last_day)
-    return window_from_dates(found, first, last or first)

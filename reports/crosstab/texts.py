@@ -67,6 +67,14 @@ def _both(one: str, other: str) -> str:
     return gettext("%(one)s; %(other)s") % {"one": one, "other": other}
 
 
+def file_conditions(joint: Joint, choice: Mapping[int, Sequence[int]]) -> str:
+    """A choice of categories in the names of the study file, the same in each language."""
+    parts = ((joint.parts[place], codes) for place, codes in choice.items())
+    return "; ".join(
+        f"{part.slug}: {' or '.join(part.file_names[code] for code in codes)}" for part, codes in parts
+    )
+
+
 def sentence(
     measured: Measured,
     figure: Figure,
@@ -95,8 +103,8 @@ def sentence(
         return gettext("%(name)s: %(figure)s") % (word | reason)
     if not choice:
         return gettext(
-            "All visitors are included, because no categories are selected. Select categories to see "
-            "their share."
+            "All visitors are included, because no category is excluded. Select only some of the categories "
+            "to see their share."
         )
     if figure.holds_zero:
         text = gettext(

@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from reports.base import formats
 from reports.base.status import Status
 from reports.estimates.options import Addressed, ReportOptions
-from reports.estimates.queries import Counts, Window, WindowError, shown_visitors, window_from_dates
+from reports.estimates.queries import Counts, Window, WindowError, shown_visitors, window_between
 from reports.studies.models import Indicator, Study
 from reports.studies.queries import has_unions
 
@@ -79,9 +79,7 @@ def window_in_address(query: QueryDict, study: Study) -> Window | None:
     first = query.get("from", "")
     if not first:
         return None
-    days = day_in_address(first), day_in_address(query.get("to") or first)
-    # Anyone who picks the days in the wrong order means the window between them.
-    return window_from_dates(study, min(days), max(days))
+    return window_between(study, day_in_address(first), day_in_address(query.get("to") or first))
 
 
 def asked_days(query: QueryDict, study: Study) -> Window | None:

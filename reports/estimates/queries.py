@@ -195,6 +195,16 @@ def window_from_dates(study: Study, first: date, last: date) -> Window:
     return window
 
 
+def window_between(study: Study, first: date | None, last: date | None) -> Window:
+    """Window of two days in any order; without `last` one day, without any the whole study.
+
+    WindowError if a day is not one of the study.
+    """
+    first_day = first or study.first_day
+    last_day = last or (first_day if first else study.last_day)
+    return window_from_dates(study, min(first_day, last_day), max(first_day, last_day))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudySummary:
     """One line of the list of studies; `visitors` are of every window, as `visitor_unions` returns them."""

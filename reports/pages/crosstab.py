@@ -57,7 +57,9 @@ def crosstab(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         view = view_of(request.GET, asked, visitors=visitors)
     except WindowError as error:
-        view, status = view_of(QueryDict(), asked, visitors=visitors), 400
+        # Of the same indicator, if there is one of this name.
+        named = [each for each in asked if each.indicator.slug == request.GET.get(INDICATOR)]
+        view, status = view_of(QueryDict(), named or asked, visitors=visitors), 400
         context["problem"] = str(error)
     context |= _view_context(view, visitors=visitors) | {"has_models": has_models(study)}
     try:

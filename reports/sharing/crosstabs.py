@@ -1,4 +1,4 @@
-"""Cross-tabulations behind share links: the query of the link names the table and the question."""
+"""Cross-tabulations and selected categories behind share links, whose query names table and question."""
 
 from typing import Any, Final
 
@@ -6,9 +6,9 @@ from django.http import QueryDict
 from django.urls import reverse
 
 from reports.accounts.access_models import ShareLink
-from reports.crosstab.joints import joint_indicators
+from reports.crosstab.joints import selectable_indicators
 from reports.crosstab.queries import NoCrosstabError, measure
-from reports.crosstab.query import View, joint_of, view_of
+from reports.crosstab.query import View, check_selected, joint_of, view_of
 from reports.estimates.picker import window_title
 from reports.estimates.queries import Window, WindowError, visitor_unions
 from reports.pages.crosstab import figures_context, within_links
@@ -25,6 +25,8 @@ def is_crosstab(query: QueryDict) -> bool:
 def asked_crosstab(query: QueryDict, indicator: Indicator) -> tuple[Window, str]:
     """Days of the table that a query asks for, and the query of its link; WindowError if there is none."""
     view = _view(query, indicator)
+    if view.joint.is_single:  # has no table
+        check_selected(view)
     try:
         measure(view.joint, view.window)
     except NoCrosstabError as error:
@@ -59,5 +61,5 @@ def shared_crosstab(link: ShareLink) -> dict[str, Any]:
 
 def _view(query: QueryDict, indicator: Indicator) -> View:
     study = indicator.study
-    joint = joint_of(indicator.slug, joint_indicators(study))
+    joint = joint_of(indicator.slug, selectable_indicators(study))
     return view_of(query, [joint], visitors=visitor_unions(study))

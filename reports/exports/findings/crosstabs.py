@@ -1,4 +1,4 @@
-"""Cross-tabulations as a file: a row for each cell and each total, of all categories."""
+"""Cross-tabulations as files: a row for each cell and each total, of all categories; or the selected ones."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -12,9 +12,9 @@ from reports.base.attachments import attachment
 from reports.crosstab import texts
 from reports.crosstab.association import verdict_of
 from reports.crosstab.combined import NotCombinedError, combined
-from reports.crosstab.joints import joint_indicators
+from reports.crosstab.joints import joint_indicators, selectable_indicators
 from reports.crosstab.queries import Figure, Measured, NoCrosstabError, Table, measure, table_of
-from reports.crosstab.query import View, view_of
+from reports.crosstab.query import View, check_selected, view_of
 from reports.estimates.queries import WindowError, visitor_unions
 from reports.exports.errors import ExportError
 from reports.exports.file_views import file_of_study, format_or_404, refused
@@ -54,6 +54,46 @@ def download_crosstab(request: HttpRequest, slug: str, file_format: str) -> Http
     findings = crosstab_findings(measured, table)
     return attachment(
         found.write(findings), content_type=found.content_type, name=f"{findings.name}.{found.ending}"
+    )
+
+
+@file_of_study
+def download_selection(request: HttpRequest, slug: str, file_format: str) -> HttpResponse:
+    """The share of the selected categories that the address names, of a joint or a single indicator."""
+    study, found = study_or_404(request, slug), format_or_404(CROSSTAB, file_format)
+    asked = selectable_indicators(study)
+    if not asked:
+        return refused(ExportError(gettext("This study has no indicator with categories to select.")))
+    try:
+        view = view_of(request.GET, asked, visitors=visitor_unions(study))
+        check_selected(view)
+        measured = measure(view.joint, view.window)
+    except (WindowError, NoCrosstabError) as error:
+        return refused(error)
+    if measured.reports is None:
+        return refused(ExportError(status_reason(measured.report.status, study)))
+    findings = selection_findings(measured, view)
+    return attachment(
+        found.write(findings), content_type=found.content_type, name=f"{findings.name}.{found.ending}"
+    )
+
+
+def selection_findings(measured: Measured, view: View) -> Findings:
+    """One row: the share of the selected categories, and in words the sentence of the page."""
+    report, figure = measured.report, measured.answer(view.choice)
+    return Findings(
+        name=f"{report.study.slug}_{report.indicator.slug}_selection",
+        title=gettext("Selected categories: %(name)s") % {"name": report.indicator.shown_name},
+        sheet="selection",
+        reports=(report,),
+        words=(texts.sentence(measured, figure, view.choice),),
+        before=head_of(report),
+        rows=[
+            {"selected_categories": texts.file_conditions(view.joint, view.choice)} | numbers_of(figure)
+        ],
+        after=tail_of(report),
+        kinds={"market_share": Kind.NUMBER},
+        codes={},
     )
 
 

@@ -106,6 +106,7 @@ MEANINGS: Final[Mapping[str, str | Promise]] = {
     "row_category": _("Category in the row of the table. Empty: a total."),
     "row_indicator": _("Indicator in the rows of the table."),
     "scaled": _("Estimated number of people: visitors divided by the market share of their category."),
+    "selected_categories": _("Selected categories, by short name of their indicator."),
     "share": _SHARE,
     "share_below": _("Share of people below the value."),
     "share_of": _("Whole that the share refers to."),

@@ -100,6 +100,7 @@ RULES = {
     # This study has too few days for a forecast, and age is no number.
     **of(
         "reports:presence_forecast_file reports:forecast_file reports:crosstab_model_file "
+        "reports:crosstab_selection_file "
         "reports:visited_file",
         about=STUDY, **NONE_YET,
     ),

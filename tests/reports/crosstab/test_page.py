@@ -206,6 +206,9 @@ def test_a_question_may_name_groups(reader) -> None:
     assert html.count('name="group-town"') == 2 and 'name="group-age"' not in html
     refused = reader.get(f"{PAGE}?group-town=2")
     assert refused.status_code == 400 and "must be a number from 0 to 1" in words(refused)
+    without = reader.get(f"{PAGE}?group-age=0")
+    assert without.status_code == 400
+    assert "“group-age” cannot be used, because Age has no groups." in words(without)
 
 
 class TestQuestions:
@@ -243,13 +246,19 @@ class TestQuestions:
         [
             ({"indicator": "home"}, "indicator", "“home” is not available here."),
             ({"indicator": "age", "where": {"age": [None]}}, "where.age.0", "age has no category or group"),
-            ({"indicator": "age"}, "where.town", "“town” is not a part of this indicator."),
+            ({"indicator": "age"}, "where.town", "“town” is not the indicator in this question. Use “age”"),
+            ({"indicator": "age", "where": {"age": []}}, "where.age", "Specify at least one category of “age”."),
+            ({"indicator": "age", "where": {}}, "where", "Specify at least one category of “age”."),
             ({"indicator": 5}, "indicator", "Input should be a valid string"),
             ({"where": {"gender": ["F"]}}, "where.gender", "“gender” is not a part of this indicator."),
             ({"where": {"age": ["F"]}}, "where.age.0", "age has no category or group “F”."),
             ({"where": {"age": ["<18", 7]}}, "where.age.1", "Input should be a valid string"),
-            ({"where": {"age": []}}, "where.age", "Specify at least one category"),
-            ({"ranges": {"town": {"from": "Gray", "to": "Dole"}}}, "ranges.town", "Specify at least one"),
+            ({"where": {"age": []}}, "where.age", "Specify at least one category of “age”. To allow any"),
+            (
+                {"ranges": {"town": {"from": "Gray", "to": "Dole"}}},
+                "ranges.town",
+                "“Gray” comes after “Dole” in the order of the plan. Swap",
+            ),
             ({"ranges": {"town": {"to": "X"}}}, "ranges.town", "town has no category or group “X”."),
             ({"groups": {"town": ["X"]}}, "groups.town.0", "town has no category or group “X”."),
             ({"where": {}}, "where", "Specify categories for at least one part"),
@@ -276,10 +285,67 @@ class TestQuestions:
         nothing = [found[name] for name in ("frequency", "ci_low", "visitors", "n_visitors", "n_reports")]
         assert (found["status"], nothing) == ("suppressed", [None] * 5)
 
+    def test_days_in_any_order_are_those_of_the_page(self, reader, client, study, ask) -> None:
+        days = {"from": "2024-06-01", "to": "2024-05-31"}
+        found = ask(client, ASKED | days)
+        assert (found["first_day"], found["last_day"]) == ("2024-05-31", "2024-06-01")
+        page = reader.get(f"{PAGE}?{QUESTION}&from=2024-06-01&to=2024-05-31")
+        assert found["sentence"] in unescape(words(page))
+
     def test_answers_are_as_the_document_says(self, client, study, ask, reader) -> None:
         asked = ASKED | {"from": "2024-06-01", "where": {"age": [None, "<18"]}}
         path = "/api/v1/studies/{study}/queries"
         check_document(reader, path, method="post", answer=ask(client), body=asked)
+
+
+@pytest.mark.parametrize("query", ["indicator=age&only-age=0,1,2", "only-town=0,1,2,3,4,5,6", ""])
+def test_a_choice_of_all_categories_is_said_to_be_all_visitors(reader, study, query) -> None:
+    text = words(reader.get(f"{PAGE}?{query}"))
+    assert "All visitors are included, because no category is excluded." in text
+
+
+FILE = f"{PAGE[:-1]}/selection"
+
+
+@pytest.mark.parametrize(
+    ("query", "asked", "selected"),
+    [
+        (QUESTION, ASKED, "age: <18 or 18-24; town: Belfort"),
+        (
+            "indicator=age&only-age=0,2",
+            {"indicator": "age", "where": {"age": ["<18", "25 & older"]}},
+            "age: <18 or 25 & older",
+        ),
+        (
+            "only-age=3",
+            {"indicator": "age_town", "where": {"age": [None]}},
+            "age: no value",
+        ),
+    ],
+)
+def test_files_of_selected_categories_have_the_answer(
+    reader, client, study, ask, query, asked, selected
+) -> None:
+    found = ask(client, asked | {"from": "2024-05-30", "to": "2024-06-02"})
+    (row,) = csv_rows(reader.get(f"{FILE}.csv?{query}"))
+    assert row["selected_categories"] == selected and row["indicator"] == asked["indicator"]
+    names = ("frequency", "std_error", "ci_low", "ci_high", "visitors")
+    assert [float(row[name]) for name in names] == [found[name] for name in names]
+    (same,) = json.loads(reader.get(f"{FILE}.json?{query}").content)["rows"]
+    assert same["selected_categories"] == selected and same["status"] == found["status"]
+    assert reader.get(f"{FILE}.xlsx?{query}").content[:2] == b"PK"
+    page = reader.get(f"{PAGE}?{query}").content.decode()
+    assert f'href="{FILE}.csv?{query}"' in unescape(page)
+
+
+def test_no_file_of_selected_categories_without_any(reader, study) -> None:
+    for query in ("", "indicator=age", "indicator=age&only-age=0,1,2"):
+        refused = reader.get(f"{FILE}.csv?{query}")
+        assert refused.status_code == 400 and b"Select only some of the categories of Age" in refused.content
+        assert f"{FILE}.csv" not in reader.get(f"{PAGE}?{query}").content.decode()
+    Study.objects.update(small_cell=100_000)
+    hidden = reader.get(f"{FILE}.csv?indicator=age&only-age=0")
+    assert hidden.status_code == 400 and "fewer than 100000 visitors" in hidden.content.decode()
 
 
 class TestSingleIndicators:
@@ -319,6 +385,14 @@ class TestSingleIndicators:
         report = reader.get("/studies/fair-2024/age/").content.decode()
         assert "/studies/fair-2024/crosstab/?indicator=age&amp;from=" in report
 
+    def test_a_link_shows_the_answer_to_anyone(self, reader, study) -> None:
+        address = f"{PAGE}?from=2024-05-31&to=2024-06-01&indicator=age&only-age=0,2"
+        link, html = shared(reader, address)
+        answer = re.search(r"an estimated [\d.]+% of visitors \(95% interval [^)]*\)", html)[0]
+        assert answer in words(reader.get(address))
+        assert "Selected categories: Age" in html and "<table" not in html
+        assert not Markup(html).refused
+
     def test_hidden_categories_hide_the_sum(self, reader, client, ask) -> None:
         made = published(AGE, TOWN, epsilon="6", small_category=600)
         hidden = {
@@ -343,11 +417,15 @@ class TestSingleIndicators:
     def test_an_indicator_of_single_days_says_so(self, reader, client, ask) -> None:
         factory.published(factory.HALF_STAY)
         asked = {"indicator": "stay", "where": {"stay": ["long"]}}
-        refused = ask(client, asked | {"from": "2024-05-30", "to": "2024-06-01"}, status=422)
-        assert "must be a single day" in refused["detail"]
+        for days, field in (({"from": "2024-05-30", "to": "2024-06-01"}, "to"), ({}, "from")):
+            (error,) = ask(client, asked | days, status=400)["errors"]
+            assert error["parameter"] == field and "must be a single day" in error["detail"]
         assert ask(client, asked | {"from": "2024-05-31"})["frequency"] is not None
         several = reader.get(f"{PAGE}?indicator=stay&from=2024-05-30&to=2024-06-01")
         assert several.status_code == 400 and "must be a single day" in words(several)
+        assert "Selected categories: Stay" in words(several)
+        file = reader.get(f"{FILE}.csv?indicator=stay&only-stay=1&from=2024-05-30&to=2024-06-01")
+        assert file.status_code == 400 and "must be a single day" in file.content.decode()
 
     def test_numbers_have_no_categories(self, reader, client, ask) -> None:
         factory.published(factory.LENGTH)
