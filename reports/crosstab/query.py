@@ -136,7 +136,9 @@ def view_of(query: QueryDict, joints: Sequence[Joint], *, visitors: Counts) -> V
 def check_selected(view: View) -> None:
     """Raise WindowError if a view selects no categories."""
     if not view.choice:
-        text = gettext("Select only some of the categories of %(name)s. With all of them, the share is always 100%%.")
+        text = gettext(
+            "Select only some of the categories of %(name)s. With all of them, the share is always 100%%."
+        )
         raise WindowError(text % {"name": view.joint.indicator.shown_name})
 
 
@@ -218,7 +220,9 @@ def _choice(query: QueryDict, joint: Joint) -> dict[int, tuple[int, ...]]:
 def _grouped(query: QueryDict, part: Part) -> list[int]:
     name, groups = GROUP + part.slug, part.groups
     if query.get(name) and not groups:
-        text = gettext("“%(name)s” cannot be used, because %(part)s has no groups. Select categories instead.")
+        text = gettext(
+            "“%(name)s” cannot be used, because %(part)s has no groups. Select categories instead."
+        )
         raise WindowError(text % {"name": name, "part": part.name})
     places = [_below(len(groups), text, name=name) for text in query.getlist(name)]
     return [code for place in places for code in groups[place][1]]

@@ -88,9 +88,7 @@ def selection_findings(measured: Measured, view: View) -> Findings:
         reports=(report,),
         words=(texts.sentence(measured, figure, view.choice),),
         before=head_of(report),
-        rows=[
-            {"selected_categories": texts.file_conditions(view.joint, view.choice)} | numbers_of(figure)
-        ],
+        rows=[{"selected_categories": texts.file_conditions(view.joint, view.choice)} | numbers_of(figure)],
         after=tail_of(report),
         kinds={"market_share": Kind.NUMBER},
         codes={},

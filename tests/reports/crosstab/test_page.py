@@ -247,7 +247,11 @@ class TestQuestions:
             ({"indicator": "home"}, "indicator", "“home” is not available here."),
             ({"indicator": "age", "where": {"age": [None]}}, "where.age.0", "age has no category or group"),
             ({"indicator": "age"}, "where.town", "“town” is not the indicator in this question. Use “age”"),
-            ({"indicator": "age", "where": {"age": []}}, "where.age", "Specify at least one category of “age”."),
+            (
+                {"indicator": "age", "where": {"age": []}},
+                "where.age",
+                "Specify at least one category of “age”.",
+            ),
             ({"indicator": "age", "where": {}}, "where", "Specify at least one category of “age”."),
             ({"indicator": 5}, "indicator", "Input should be a valid string"),
             ({"where": {"gender": ["F"]}}, "where.gender", "“gender” is not a part of this indicator."),
@@ -387,7 +391,7 @@ class TestSingleIndicators:
 
     def test_a_link_shows_the_answer_to_anyone(self, reader, study) -> None:
         address = f"{PAGE}?from=2024-05-31&to=2024-06-01&indicator=age&only-age=0,2"
-        link, html = shared(reader, address)
+        _, html = shared(reader, address)
         answer = re.search(r"an estimated [\d.]+% of visitors \(95% interval [^)]*\)", html)[0]
         assert answer in words(reader.get(address))
         assert "Selected categories: Age" in html and "<table" not in html
