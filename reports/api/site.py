@@ -1,7 +1,6 @@
 """The operations of the API. Importing this imports its framework: `door` does so, when it is asked."""
 
 from collections.abc import Sequence
-from datetime import date
 from typing import Any
 
 from django.http import HttpRequest
