@@ -9,7 +9,6 @@ from typing import Final
 
 from django.utils.html import escape
 from django.utils.safestring import SafeString
-from django.utils.text import capfirst
 from django.utils.translation import gettext, pgettext
 
 from ldp.estimation.joint.crosstab import Base
@@ -21,6 +20,7 @@ from reports.crosstab.query import View
 from reports.estimates.options import VALUES_CHOICES
 from reports.estimates.picker import window_title
 from reports.estimates.texts import beyond_words
+from reports.studies.models import Study
 from reports.studies.texts import status_reason
 
 CLASSES: Final = 5  # of colours
@@ -98,9 +98,7 @@ def sentence(
         "most_people": formats.number(figure.visitors_ci_high),
     }
     if figure.status != Status.OK:
-        word = {"name": capfirst(formats.status_word(figure.status))}
-        reason = {"figure": status_reason(figure.status, study)}
-        return gettext("%(name)s: %(figure)s") % (word | reason)
+        return _blank(figure, study, values)
     if not choice:
         return gettext(
             "All visitors are included, because no category is excluded. Select only some of the categories "
@@ -124,6 +122,17 @@ def sentence(
             "This is about %(people)s people (%(people_range)s)."
         )
     return " ".join(filter(None, (text % facts, beyond_words(figure.share))))
+
+
+def _blank(figure: Figure, study: Study, values: Mapping[str, str]) -> str:
+    """Why there is no answer, and its interval if that is all there is."""
+    status = {"status": formats.status_word(figure.status), "reason": status_reason(figure.status, study)}
+    asked = gettext("%(days)s, “%(conditions)s”: %(status)s. %(reason)s")
+    if not values["conditions"]:
+        asked = gettext("%(days)s: %(status)s. %(reason)s")
+    has_interval = figure.status == Status.NOT_RELIABLE and figure.ci_low is not None
+    interval = gettext("The interval is %(range)s.") if has_interval else ""
+    return " ".join(filter(None, (asked % {**values, **status}, interval % values)))
 
 
 def base_titles() -> list[tuple[Base, str]]:

@@ -62,7 +62,7 @@ def numbers(found, name):
 
 
 def test_any_order_of_the_three_is_the_same_table(study) -> None:
-    """Not only shares: the intervals of a combination do not depend on where it stands."""
+    """Not only shares: the intervals of a combination do not depend on its place."""
     one, turned = table(study), table(study, rows="work", columns="gender", third="age")
     for name in ("share", "std_error", "ci_low", "ci_high"):
         assert numbers(turned, name) == pytest.approx(numbers(one, name).transpose(2, 0, 1), abs=1e-12), name

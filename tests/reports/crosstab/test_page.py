@@ -62,6 +62,19 @@ def test_an_estimate_above_all_visitors_is_said_to_be_noise(study) -> None:
     assert beyond not in sentence(measured, replace(figure, share=1.0), {0: [0]})
 
 
+def test_an_answer_that_is_not_reliable_is_its_question_and_its_interval(reader, client, ask) -> None:
+    published(AGE, TOWN, epsilon="0.1")
+    found = ask(client)
+    low, high = (formats.percent(found[name]).removesuffix("%") for name in ("ci_low", "ci_high"))
+    text = (
+        "Thu 30 May 2024 to Sun 2 Jun 2024 (4 days), “Age: <18 or 18-24; Town: Belfort”: not reliable. "
+        "The 95% interval spans more than 50 percentage points,"
+    )
+    assert found["status"] == "not_reliable" and found["sentence"].startswith(text)
+    assert found["sentence"].endswith(f"The interval is {low} to {high}%.")
+    assert found["sentence"] in unescape(words(reader.get(f"{PAGE}?{QUESTION}")))
+
+
 def test_the_page_has_table_answer_and_a_link_to_the_answer(reader, study) -> None:
     text = words(reader.get(f"{PAGE}?{QUESTION}&values=unbiased"))
     found = re.search(
