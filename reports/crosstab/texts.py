@@ -98,7 +98,7 @@ def sentence(
         "most_people": formats.number(figure.visitors_ci_high),
     }
     if figure.status != Status.OK:
-        return _blank(figure, study, values)
+        return _blank(figure, study, facts)
     if not choice:
         return gettext(
             "All visitors are included, because no category is excluded. Select only some of the categories "
@@ -124,15 +124,15 @@ def sentence(
     return " ".join(filter(None, (text % facts, beyond_words(figure.share))))
 
 
-def _blank(figure: Figure, study: Study, values: Mapping[str, str]) -> str:
+def _blank(figure: Figure, study: Study, facts: Mapping[str, str]) -> str:
     """Why there is no answer, and its interval if that is all there is."""
     status = {"status": formats.status_word(figure.status), "reason": status_reason(figure.status, study)}
     asked = gettext("%(days)s, “%(conditions)s”: %(status)s. %(reason)s")
-    if not values["conditions"]:
+    if not facts["conditions"]:
         asked = gettext("%(days)s: %(status)s. %(reason)s")
     has_interval = figure.status == Status.NOT_RELIABLE and figure.ci_low is not None
     interval = gettext("The interval is %(range)s.") if has_interval else ""
-    return " ".join(filter(None, (asked % {**values, **status}, interval % values)))
+    return " ".join(filter(None, (asked % {**facts, **status}, interval % facts)))
 
 
 def base_titles() -> list[tuple[Base, str]]:

@@ -390,6 +390,7 @@ class TestSingleIndicators:
         link = re.search(r'href="(\?[^"]*)#question">Link to this result', page.content.decode())[1]
         again = words(reader.get(PAGE + unescape(link)))
         assert "only-age=0,1" in link
+        assert "values=unbiased" in page.content.decode()  # the switch of all reports
         sentence = re.search(r"an estimated .*? people \([^)]*\)\.", words(page))[0]
         assert sentence in again
 
