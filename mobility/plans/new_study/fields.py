@@ -1,6 +1,6 @@
 """The steps of the form: which field is in which, and what is wrong with each."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any, Final
@@ -137,10 +137,14 @@ def new_study_form(
     *,
     problems: Sequence[Problem],
     sample: Sample | None,
+    warnings: Mapping[str, str],
     recommendation: Recommendation,
     is_final: bool,
 ) -> dict[str, Any]:
-    """Lay out the form; what is missing is an error only at the last check (`is_final`)."""
+    """Lay out the form; what is missing is an error only at the last check (`is_final`).
+
+    `warnings` are sentences at fields, which refuse nothing.
+    """
     problems = [_of_form(each) for each in problems]
     missing = [each for each in problems if _is_missing(each)]
     errors = Errors([each for each in problems if is_final or not _is_missing(each)], labels=_ALL_LABELS)
@@ -152,7 +156,8 @@ def new_study_form(
     def field_named(name: str) -> Field:
         if name == MECHANISM:
             return mechanism_field(typed, errors=errors.of(name), recommendation=recommendation)
-        return _field(typed, name, errors, sample)
+        made = _field(typed, name, errors, sample)
+        return replace(made, errors=[*made.errors, warnings[name]]) if name in warnings else made
 
     steps = {
         key: Step(

@@ -17,12 +17,14 @@ from mobility.extracts.profiles.masking import FEW, SEVERAL, shows_people
 from mobility.extracts.profiles.preview import texts_seen
 from mobility.extracts.profiles.proposals import propose
 from mobility.extracts.profiles.sample import ROWS, SAMPLE_BYTES, Sample, read_sample
+from mobility.extracts.profiles.timestamp_guess import timestamp_formats
 from mobility.plans.new_study.text import blank_text, short_name
 from mobility.plans.pages.draft_typed import STATIC, Typed
 from reports.studies.studyfile import StudyDefinition, parse_study
 from reports.studies.studyfile.formats import ISO
 from reports.studies.studyfile.numbers import NUMBER
 
+TIME, TIME_FORMAT = "extract.timestamp", "extract.timestamp_format"
 ROLES: Final = ("subscriber", "timestamp", "cell")
 _IDENTIFIERS: Final = frozenset(map(plain, IDENTIFIERS))
 _SHOWN: Final = 6  # values next to the name of a column
@@ -65,9 +67,30 @@ def fill_in(typed: Typed, sample: Sample, *, timezone: str, first_day: date, day
         found, key = draft["columns"].get(role), f"extract.{role}"
         if found and typed.values.get(key, "") not in sample.names:
             typed.values[key] = found
-    form = draft["profile"].get("timestamp_format", "")
-    if form not in ("", ISO) and not typed.values.get("extract.timestamp_format"):
-        typed.values["extract.timestamp_format"] = form
+
+
+def fill_in_format(typed: Typed, sample: Sample, *, timezone: str, first_day: date, days: int) -> str:
+    """Propose the format of event times where the form names none; returns why there is none to propose.
+
+    With days that are not those of the file, day and month could be either.
+    """
+    name = typed.values.get(TIME, "")
+    if typed.values.get(TIME_FORMAT) or sample.names.count(name) != 1:
+        return ""
+    of_events = replace(_stand_in(), timezone=timezone, first_day=first_day, days=days)
+    formats = timestamp_formats(sample.column(name)[:ROWS], definition=of_events)
+    if len(formats) == 1:
+        typed.values[TIME_FORMAT] = "" if formats[0] == ISO else formats[0]
+        return ""
+    if formats:
+        return gettext(
+            "The times in the sample fit more than one format: %(formats)s. Enter the right one. Or enter "
+            "the days of the study first: if only one format fits these days, it is filled in."
+        ) % {"formats": ", ".join(formats)}
+    return gettext(
+        "The times in the sample are not in ISO 8601, and no format was recognised. Check the event time "
+        "column and the days of the study, or enter the format."
+    )
 
 
 def offers(sample: Sample, typed: Typed) -> list[Offer]:

@@ -24,7 +24,13 @@ from mobility.plans.models import PlanDraft
 from mobility.plans.new_study.area_map import at_fields, map_of, read_area_of
 from mobility.plans.new_study.checks import definition_of, quick_problems
 from mobility.plans.new_study.fields import listed_words, new_study_form
-from mobility.plans.new_study.samples import add_column, fill_in, sample_of
+from mobility.plans.new_study.samples import (
+    TIME_FORMAT,
+    add_column,
+    fill_in,
+    fill_in_format,
+    sample_of,
+)
 from mobility.plans.new_study.sent import NewStudyForm, StudyFormError, check_given, check_size
 from mobility.plans.new_study.text import (
     FIELDS,
@@ -83,6 +89,7 @@ class Answer:
     other_draft: int | None = None
     area: dict[str, Any] | None = None
     refused_sample: str = ""
+    doubt_of_times: str = ""
     is_too_long: bool = False
     new: str = ""
 
@@ -169,6 +176,19 @@ def _sync(form: NewStudyForm, answer: Answer, sample: Sample | None) -> None:
         ) from None
     answer.text, answer.tables = text, tables_of_text(text, filename=form.filename)
     answer.typed = typed_of_text(answer.tables)
+    if sample is not None:
+        _fill_in_format(form, answer, sample)
+
+
+def _fill_in_format(form: NewStudyForm, answer: Answer, sample: Sample) -> None:
+    """Read the times of the sample anew with the days that the form has now."""
+    typed, study = answer.typed, answer.tables.get("study")
+    if typed is None or answer.text is None:
+        return
+    days = _days_of(study if isinstance(study, dict) else {})
+    answer.doubt_of_times = fill_in_format(typed, sample, **days)
+    answer.text = merged(answer.text, typed, base=answer.tables, filename=form.filename)
+    answer.tables = tables_of_text(answer.text, filename=form.filename)
 
 
 def _act(action: str, typed: Typed, sample: Sample | None) -> str:
@@ -274,6 +294,7 @@ def _page(
             answer.typed,
             problems=problems,
             sample=sample,
+            warnings={TIME_FORMAT: answer.doubt_of_times} if answer.doubt_of_times else {},
             recommendation=recommendation_for(typed_source(), query=simulated),
             is_final=is_final,
         )

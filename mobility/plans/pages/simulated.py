@@ -9,6 +9,7 @@ from django.http import QueryDict
 from ldp.privacy.plans import HASHED, STREAM
 from mobility.plans.pages.draft_typed import JOINT, ORIGIN, Typed, lines
 from mobility.plans.pages.simulator_form import COMBINED, SimulatorForm
+from mobility.plans.pages.simulator_source import CROWD
 
 # Fields of the simulator and the keys of the study file that they are.
 PLAN: Final = {
@@ -38,10 +39,22 @@ def query_for_draft(form: SimulatorForm) -> str:
 
 
 def query_for_new_study(form: SimulatorForm) -> str:
-    """Address of the page of a new study with the plan, its days and the people that are expected."""
-    days = form.cleaned_data["days"]
-    people = round(form.setting.crowd.in_all(days))
-    return _query({**_plan(form), "study.days": str(days), "study.expected_subscribers": str(people)})
+    """Address of the page of a new study with the plan, its days and, if someone entered them, its people."""
+    people = people_entered(form)
+    of_study = {"study.days": str(form.cleaned_data["days"])}
+    if people is not None:
+        of_study["study.expected_subscribers"] = str(people)
+    return _query({**_plan(form), **of_study})
+
+
+def people_entered(form: SimulatorForm) -> int | None:
+    """Subscribers in all days; None if visitors are those that the simulator proposed.
+
+    A study file fixes the number of shards by them, and no one may have looked at a proposed number.
+    """
+    if not any(_is_changed(form, name) for name in CROWD):
+        return None
+    return round(form.setting.crowd.in_all(form.cleaned_data["days"]))
 
 
 def _plan(form: SimulatorForm) -> dict[str, str]:

@@ -11,7 +11,12 @@ from django.views.decorators.http import require_GET
 
 from ldp.errors import LdpError
 from mobility.plans.models import PlanDraft
-from mobility.plans.pages.simulated import query_for_draft, query_for_new_study, unlike_the_draft
+from mobility.plans.pages.simulated import (
+    people_entered,
+    query_for_draft,
+    query_for_new_study,
+    unlike_the_draft,
+)
 from mobility.plans.pages.simulator_form import WORST, SimulatorForm
 from mobility.plans.pages.simulator_source import crumbs_of, source_of
 from reports.accounts.access import overseers_only
@@ -57,7 +62,9 @@ def _use(form: SimulatorForm) -> dict[str, Any]:
     """Links that carry the values into the simulated draft, or into a new study."""
     number = form.source.kept.get("draft")
     if number is None:
-        return {"use_in_new": query_for_new_study(form)} if "days" in form.fields else {}
+        if "days" not in form.fields:
+            return {}
+        return {"use_in_new": query_for_new_study(form), "people_entered": people_entered(form)}
     if not PlanDraft.objects.filter(pk=number, state__in=PlanDraft.OPEN).exists():
         return {}
     address = reverse("administrator:edit_draft", args=[number])

@@ -95,6 +95,24 @@ def test_a_study_is_made_from_a_sample_without_writing_its_file(client):
         lacks(kept, "Durand", "3361234")
 
 
+def test_times_of_a_sample_get_their_format_once_the_days_are_known(client):
+    """Until then day and month could be either, and the page says so."""
+    rows = "".join(f"s{n},0{n % 5 + 1}/06/2024 10:00:00,c1,young\n" for n in range(20))
+    sample = "msisdn,time,cell_id,age\n" + rows
+    walk = Walk(client)
+    walk.change("sample", {"sample": file(sample, "sample")})
+    assert "timestamp_format" not in walk.text
+    both = "fit more than one format: %d/%m/%Y %H:%M:%S, %m/%d/%Y %H:%M:%S. Enter the right one."
+    says(walk.html, both)
+    walk.change("sync", {"sample": file(sample, "sample")}, study__first_day="2024-06-01", study__days="7")
+    assert 'timestamp_format = "%d/%m/%Y %H:%M:%S"' in walk.text
+    lacks(walk.html, "more than one format")
+    walk.change("sync", {"sample": file(sample.replace("/", "~"), "sample")}, extract__timestamp_format="")
+    says(walk.html, "not in ISO 8601, and no format was recognised")
+    assert walk.change("sync", {"sample": file(SAMPLE, "sample")}).status_code == 200
+    assert "timestamp_format" not in walk.text and "ISO 8601, and no" not in walk.html
+
+
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_values_of_all_sent_rows_are_offered_as_categories(client, form):
     regions = ["<18", *(f"r{n:02d}" for n in range(35)), ">65"]
@@ -229,8 +247,16 @@ def test_the_simulator_gives_its_values_to_a_new_study(client):
         "expected_subscribers = 5000",
     ):
         assert line in walk.text.splitlines()
+    says(html_of(client, f"/administrator/simulator/{query}"), "5,000 expected subscribers, computed from")
     walk.change(text=walk.text.replace("epsilon = 2", "epsilon = 3"))  # into a text that was begun before
     assert "epsilon = 2" in walk.text.splitlines()
+
+
+def test_the_simulator_writes_no_number_of_people_that_nobody_entered(client):
+    html = html_of(client, "/administrator/simulator/?mechanism=smp-grr&epsilon=2&days=5")
+    (link,) = re.findall(r'href="/administrator/create/(\?[^"]+)"', html)
+    assert "expected_subscribers" not in Walk(client, unescape(link)).text
+    says(html, "The number of visitors is not carried over, because you did not change it.")
 
 
 @pytest.mark.parametrize(
