@@ -56,6 +56,7 @@ def comparison(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResp
     status = 200
     try:
         query = with_defaults(query, kind, found)
+        context["is_replaced"] = bool(request.GET.get("from")) and query["from"] != request.GET["from"]
         asked = asked_of(query, kind, indicator=found, others=others)
     except (AddressError, WindowError) as error:
         asked = {}

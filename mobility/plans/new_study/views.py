@@ -181,7 +181,7 @@ def _sync(form: NewStudyForm, answer: Answer, sample: Sample | None) -> None:
 
 
 def _fill_in_format(form: NewStudyForm, answer: Answer, sample: Sample) -> None:
-    """Read the times of the sample anew with the days that the form has now."""
+    """Read the times of the sample again with the days that the form has now."""
     typed, study = answer.typed, answer.tables.get("study")
     if typed is None or answer.text is None:
         return
