@@ -43,7 +43,7 @@ def module() -> str:
     from reports.api.document import is_of_features
     from reports.api.site import api
 
-    document = json.loads(json.dumps(api.document()))
+    document = json.loads(json.dumps(api.document))
     schemas = document["components"]["schemas"]
     parts = [_typed_dict(name, schemas[name]) for name in sorted(schemas)]
     operations: dict[str, str] = {}

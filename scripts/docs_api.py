@@ -32,7 +32,7 @@ def page() -> str:
     from reports.api.document import is_of_features
     from reports.api.site import api
 
-    document = api.document()
+    document = api.document
     schemas = {name: each for name, each in document["components"]["schemas"].items() if "properties" in each}
     lists = {name: each["properties"]["items"] for name, each in schemas.items() if _is_list(each)}
     operations = [

@@ -17,7 +17,7 @@ from reports.studies.texts import crumbs_to
 @exporters_only
 def docs(request: HttpRequest) -> HttpResponse:
     """All operations with their parameters, and an address of each to try."""
-    document = site().api.document()
+    document = site().api.document
     example = (
         Indicator.objects.filter(study__in=readable(request))
         .select_related("study")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -43,8 +44,9 @@ class DocumentedApi(NinjaAPI):
         for kind, handler in _HANDLERS.items():
             self.add_exception_handler(kind, handler)
 
+    @cached_property
     def document(self) -> dict[str, Any]:
-        """OpenAPI 3.1 as plain values."""
+        """OpenAPI 3.1 as plain values, made once a process: it takes longer than most answers."""
         found: dict[str, Any] = dict(self.get_openapi_schema(path_prefix=reverse("reading:root").strip("/")))
         for methods in found["paths"].values():
             for operation in methods.values():

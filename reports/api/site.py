@@ -580,7 +580,7 @@ api.add_router("", features)
 def openapi(request: HttpRequest) -> HttpResponseBase:
     """The description of this API, for programs that write programs."""
     refuse_unknown(request)
-    return answer(request, state=None, build=lambda: as_json(api.document()))
+    return answer(request, state=None, build=lambda: as_json(api.document))
 
 
 def _reports(
