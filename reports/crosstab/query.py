@@ -219,12 +219,13 @@ def _choice(query: QueryDict, joint: Joint) -> dict[int, tuple[int, ...]]:
 
 def _grouped(query: QueryDict, part: Part) -> list[int]:
     name, groups = GROUP + part.slug, part.groups
-    if query.get(name) and not groups:
+    texts = [text for text in query.getlist(name) if text]
+    if texts and not groups:
         text = gettext(
             "“%(name)s” cannot be used, because %(part)s has no groups. Select categories instead."
         )
         raise WindowError(text % {"name": name, "part": part.name})
-    places = [_below(len(groups), text, name=name) for text in query.getlist(name)]
+    places = [_below(len(groups), text, name=name) for text in texts]
     return [code for place in places for code in groups[place][1]]
 
 

@@ -67,7 +67,7 @@ class Picker:
 
 
 def requested_window(query: QueryDict, *, indicator: Indicator, visitors: Counts) -> Window:
-    """Window named by `from` and `to`; without them, all days (or the first with visitors).
+    """Window named by `from` and `to`; without both, all days (or the first with visitors).
 
     WindowError if it is not a date, or not a day of the study.
     """
@@ -75,11 +75,12 @@ def requested_window(query: QueryDict, *, indicator: Indicator, visitors: Counts
 
 
 def window_in_address(query: QueryDict, study: Study) -> Window | None:
-    """Window named by `from` and `to`; None without them. WindowError as of `requested_window`."""
-    first = query.get("from", "")
-    if not first:
-        return None
-    return window_between(study, day_in_address(first), day_in_address(query.get("to") or first))
+    """Window named by `from` and `to`, as programs name it; None without both.
+
+    WindowError as of `requested_window`.
+    """
+    first, last = (day_in_address(text) if text else None for text in (query.get("from"), query.get("to")))
+    return window_between(study, first, last) if first or last else None
 
 
 def asked_days(query: QueryDict, study: Study) -> Window | None:

@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from html import unescape
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -222,6 +223,7 @@ def test_a_question_may_name_groups(reader) -> None:
     without = reader.get(f"{PAGE}?group-age=0")
     assert without.status_code == 400
     assert "“group-age” cannot be used, because Age has no groups." in words(without)
+    assert reader.get(f"{PAGE}?group-age=&group-town=").status_code == 200
 
 
 class TestQuestions:
@@ -302,12 +304,15 @@ class TestQuestions:
         nothing = [found[name] for name in ("frequency", "ci_low", "visitors", "n_visitors", "n_reports")]
         assert (found["status"], nothing) == ("suppressed", [None] * 5)
 
-    def test_days_in_any_order_are_those_of_the_page(self, reader, client, study, ask) -> None:
-        days = {"from": "2024-06-01", "to": "2024-05-31"}
+    @pytest.mark.parametrize(
+        ("days", "first"),
+        [({"from": "2024-06-01", "to": "2024-05-31"}, "2024-05-31"), ({"to": "2024-06-01"}, "2024-05-30")],
+    )
+    def test_days_are_those_of_the_page(self, reader, client, study, ask, days, first) -> None:
+        """In any order, and without the first one from the first day of the study."""
         found = ask(client, ASKED | days)
-        assert (found["first_day"], found["last_day"]) == ("2024-05-31", "2024-06-01")
-        page = reader.get(f"{PAGE}?{QUESTION}&from=2024-06-01&to=2024-05-31")
-        assert found["sentence"] in unescape(words(page))
+        assert (found["first_day"], found["last_day"]) == (first, "2024-06-01")
+        assert found["sentence"] in unescape(words(reader.get(f"{PAGE}?{QUESTION}&{urlencode(days)}")))
 
     def test_answers_are_as_the_document_says(self, client, study, ask, reader) -> None:
         asked = ASKED | {"from": "2024-06-01", "where": {"age": [None, "<18"]}}
