@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from reports.base.tasks import send_on_commit
 from reports.estimates.fingerprints import state_of
-from reports.forecasts.computing import VERSION, Result, days_result, slots_result
+from reports.forecasts.computing import VERSION, Result, days_result, events_result, slots_result
 from reports.forecasts.holidays import country_of
 from reports.forecasts.models import KeptForecast
 from reports.studies.models import Indicator, Study
@@ -48,8 +48,7 @@ def refresh(study: Study) -> int:
 
 def ask_for_due() -> None:
     """Ask a worker for each study with a forecast that is out of date."""
-    of_visitors = Study.objects.filter(units=Study.Units.VISITORS)
-    for study in of_visitors.filter(Q(slots__isnull=False) | Q(days__gte=LEAST_DAYS)):
+    for study in Study.objects.filter(Q(slots__isnull=False) | Q(days__gte=LEAST_DAYS)):
         if any(not is_current(row) for row in _rows(study)):
             ask_for_forecasts(study)
 
@@ -88,13 +87,15 @@ def _rows(study: Study) -> Iterator[KeptForecast]:
     if StudySlots.objects.filter(study=study).exists():
         yield kept_forecast(study, Kind.SLOTS)
     if has_days_forecast(study):
-        for indicator in (None, *study.indicators.all()):
+        for indicator in (*([] if study.of_events else [None]), *study.indicators.all()):
             yield kept_forecast(study, Kind.DAYS, indicator)
 
 
 def _result(row: KeptForecast) -> Result:
     if row.kind == Kind.SLOTS:
         return slots_result(row.study, before=row.result)
+    if row.indicator is not None and row.study.of_events:
+        return events_result(row.indicator)
     return days_result(row.study, row.indicator)
 
 

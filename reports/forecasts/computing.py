@@ -1,6 +1,7 @@
 """Results of forecasts as plain values, as they are kept: what is unknown is None."""
 
 import hashlib
+from datetime import timedelta
 from typing import Any, Final
 
 import numpy as np
@@ -9,23 +10,42 @@ from numpy.typing import NDArray
 from ldp.estimation.series.backtest import Backtest, backtest
 from ldp.estimation.series.forecast import forecast
 from ldp.estimation.series.grid import Series
-from ldp.estimation.series.levels import DayBacktest, backtest_days, day_method, forecast_days
+from ldp.estimation.series.levels import (
+    DayBacktest,
+    DayFigures,
+    backtest_days,
+    day_method,
+    forecast_days,
+    forecast_sums,
+)
 from ldp.privacy.slots import DAY_MINUTES
+from reports.events.periods import (
+    PERIODS,
+    Period,
+    PeriodKind,
+    next_period,
+    period_name,
+    period_start,
+    periods_of,
+)
+from reports.events.queries import last_day_of
 from reports.forecasts.series import (
     DAYS_AHEAD,
     NamedFigures,
     SlotSeries,
     category_days,
+    event_days,
     slot_series,
     visitor_days,
 )
 from reports.slots.queries import presence
 from reports.studies.models import Indicator, Study
 
-VERSION: Final = 2  # of a result's layout and of the methods
+VERSION: Final = 3  # of a result's layout and of the methods
 SLOTS_AHEAD: Final = 48
 BACKTEST_HOURS: Final = (0, 1, 2, 6, 24)  # ahead; 0: the next slot
 BACKTEST_DAYS: Final = 14
+MOST_CATEGORIES: Final = 50  # of events: each takes up to a second
 Result = dict[str, Any]
 
 
@@ -70,6 +90,78 @@ def days_result(study: Study, indicator: Indicator | None) -> Result:
         "last_day": len(named[0].figures.values),
         "series": [_day_series(each) for each in named],
     }
+
+
+def events_result(indicator: Indicator) -> Result:
+    """Forecast of the events of the next period of each kind, in all and by category.
+
+    Empty before the first file; without series where the history is too short for effects of weekdays, and
+    without periods that end further ahead than it is long.
+    """
+    study, last = indicator.study, last_day_of(indicator.study)
+    if not last:
+        return {}
+    today = study.date_of(last)
+    starts = {kind: next_period(period_start(today, kind), kind) for kind in PERIODS}
+    ends = {kind: next_period(start, kind) - timedelta(days=1) for kind, start in starts.items()}
+    spans = {kind: ((starts[kind] - today).days, (ends[kind] - today).days) for kind in PERIODS}
+    # Further ahead than the history is long, little is known of how the level moves.
+    spans = {kind: span for kind, span in spans.items() if span[1] <= last}
+    named = event_days(indicator, last=last, ahead=max((end for _, end in spans.values()), default=0))
+    method = day_method(named[0].figures)
+    found: Result = {"method": method, "n_known": last, "last_day": last, "left_out": 0, "series": []}
+    if method in ("level", "last value"):
+        return found
+    sizes = [float(each.figures.values.sum()) for each in named]
+    shown = sorted(range(1, len(named)), key=lambda place: -sizes[place])[:MOST_CATEGORIES]
+    whole = [_last_whole(study, kind, last=last) for kind in spans]
+    found["left_out"] = len(named) - 1 - len(shown)
+    found["periods"] = [
+        {
+            "kind": kind,
+            "name": period_name(starts[kind], kind),
+            "first_day": starts[kind].isoformat(),
+            "last_day": ends[kind].isoformat(),
+            "before": before and before.name,
+        }
+        for kind, before in zip(spans, whole, strict=True)
+    ]
+    found["series"] = [
+        _event_series(named[place], spans=list(spans.values()), before=whole) for place in (0, *sorted(shown))
+    ]
+    return found
+
+
+def _last_whole(study: Study, kind: PeriodKind, *, last: int) -> Period | None:
+    """Return the last period of a kind that the study covers in full; None if there is none."""
+    return next((each for each in reversed(periods_of(study, kind, last=last)) if each.is_whole), None)
+
+
+def _event_series(
+    named: NamedFigures, *, spans: list[tuple[int, int]], before: list[Period | None]
+) -> Result:
+    figures = named.figures
+    ahead = forecast_sums(figures, spans=spans)
+    return {
+        "name": named.name,
+        "values": _plain(ahead.values),
+        "half_widths": _plain(ahead.half_widths()),
+        "weekday_means": _plain(_weekday_means(figures, spans=spans)),
+        "before": [
+            None
+            if each is None
+            else float(figures.values[each.window.first_day - 1 : each.window.last_day].sum())
+            for each in before
+        ],
+    }
+
+
+def _weekday_means(figures: DayFigures, *, spans: list[tuple[int, int]]) -> NDArray[np.float64]:
+    """Return the sum over each span of the mean of its weekdays so far."""
+    n = len(figures.values)
+    counts = np.bincount(figures.weekdays[:n], minlength=7)
+    means = np.bincount(figures.weekdays[:n], weights=figures.values, minlength=7) / counts
+    return np.array([means[figures.weekdays[n + first - 1 : n + last]].sum() for first, last in spans])
 
 
 def _day_series(named: NamedFigures) -> Result:

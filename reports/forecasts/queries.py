@@ -6,6 +6,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from reports.events.periods import PeriodKind
 from reports.forecasts.actions import Kind, is_current, kept_forecast
 from reports.forecasts.models import KeptForecast
 from reports.forecasts.series import longer_clock
@@ -164,6 +165,76 @@ def day_forecast(study: Study, indicator: Indicator | None) -> DayForecast:
         for each in row.result.get("series", ())
     ]
     return DayForecast(row=row, is_current=is_current(row), series=found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedEvents:
+    """Events of a category in the next period; without a name: all events.
+
+    weekday_mean : of all earlier days of each weekday, added up
+    before : in the last whole period; None if there is none
+    """
+
+    name: str
+    shown_name: str
+    expected: Expected
+    weekday_mean: float
+    before: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EventForecast:
+    """Forecast of the next period of one kind; no rows with a short history, or before it is computed.
+
+    name, first_date, last_date : of the period; empty and None without rows
+    before : name of the last whole period; empty if there is none
+    left_out : smaller categories that are not forecast
+    """
+
+    row: KeptForecast
+    is_current: bool
+    rows: list[ExpectedEvents]
+    name: str
+    first_date: date | None
+    last_date: date | None
+    before: str
+    left_out: int
+
+    @property
+    def method(self) -> str:
+        return str(self.row.result.get("method", ""))
+
+
+def event_forecast(indicator: Indicator, kind: PeriodKind) -> EventForecast:
+    """The kept forecast of the period that follows those with events."""
+    row, french = kept_forecast(indicator.study, Kind.DAYS, indicator), _french_names(indicator)
+    periods = row.result.get("periods", ())
+    place = next((place for place, each in enumerate(periods) if each["kind"] == kind), None)
+    rows = (
+        []
+        if place is None
+        else [
+            ExpectedEvents(
+                name=each["name"],
+                shown_name=in_language(each["name"], french.get(each["name"])),
+                expected=_expected(each["values"][place], [level[place] for level in each["half_widths"]]),
+                weekday_mean=each["weekday_means"][place],
+                before=each["before"][place],
+            )
+            for each in row.result["series"]
+        ]
+    )
+    period = {} if place is None else periods[place]
+    return EventForecast(
+        row=row,
+        is_current=is_current(row),
+        rows=rows,
+        name=period.get("name", ""),
+        first_date=date.fromisoformat(period["first_day"]) if period else None,
+        last_date=date.fromisoformat(period["last_day"]) if period else None,
+        before=period.get("before") or "",
+        left_out=row.result.get("left_out", 0),
+    )
 
 
 def _judged_days(kept: dict[str, Any] | None) -> Judged | None:

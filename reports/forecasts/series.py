@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -17,6 +17,7 @@ from ldp.estimation.series.smoothing import share_variances
 from ldp.privacy.slots import DAY_MINUTES
 from reports.estimates.coverage import coverage_of
 from reports.estimates.queries import Window, WindowReport, indicator_reports, visitor_unions
+from reports.events.queries import events_by_day
 from reports.forecasts.holidays import SUNDAY, holidays_between
 from reports.slots.queries import Presence, SlotStatus
 from reports.studies.models import Indicator, Study
@@ -97,7 +98,7 @@ def _rows(clock: SlotClock, *, timezone: str, minutes: int) -> NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedFigures:
-    """Daily figures of all visitors, or of one category: then shares."""
+    """Daily figures of all visitors or events, or of one category: shares of visitors, numbers of events."""
 
     name: str
     figures: DayFigures
@@ -128,6 +129,30 @@ def category_days(indicator: Indicator) -> list[NamedFigures]:
     )
 
 
+def event_days(indicator: Indicator, *, last: int, ahead: int) -> list[NamedFigures]:
+    """Events of each day in all, and estimated ones of each category, up to study day `last`.
+
+    The variance of a category's number is that of its share, times the square of the exact number of events.
+    A day without events has none of any category. On a day whose events all answer other indicators, those
+    of a category are taken to be as many as by its mean share.
+    """
+    study = indicator.study
+    reports = indicator_reports(indicator, [Window(day, day) for day in range(1, last + 1)])
+    shares = np.array([[each.frequency for each in report.estimates] for report in reports], np.float64)
+    events = np.array(events_by_day(study)[:last], np.float64)
+    n_reports = np.array([[report.n_reports or 0] for report in reports])
+    is_known = ~np.isnan(shares).any(axis=1, keepdims=True)
+    mean = np.where(is_known, n_reports * shares, 0).sum(axis=0) / max(int(n_reports[is_known].sum()), 1)
+    drawn = np.clip(mean, 0, 1) * (1 - np.clip(mean, 0, 1))
+    of_day = events[:, np.newaxis]
+    values = of_day * np.where(is_known, shares, mean)
+    variances = np.where(is_known, of_day**2 * _variances(reports, shares), of_day * drawn)
+    columns = zip(indicator.categories, values.T.tolist(), variances.T.tolist(), strict=True)
+    known = {"": (events.tolist(), [0.0] * last)}
+    known |= {name: (of_category, noise) for name, of_category, noise in columns}
+    return _figures(study, known, ahead=ahead)
+
+
 def _variances(reports: Sequence[WindowReport], shares: Floats) -> Floats:
     """Variance of each share of days, at the mean of all days.
 
@@ -148,19 +173,30 @@ def _variances(reports: Sequence[WindowReport], shares: Floats) -> Floats:
     )
 
 
-def _figures(study: Study, columns: dict[str, tuple[list[float], list[float]]]) -> list[NamedFigures]:
+def _figures(
+    study: Study, columns: dict[str, tuple[list[float], list[float]]], *, ahead: int = DAYS_AHEAD
+) -> list[NamedFigures]:
     known = [np.flatnonzero(~np.isnan(values)) for values, _ in columns.values()]
     n = max((int(places[-1]) + 1 for places in known if places.size), default=0)
-    dates = [study.first_day + timedelta(days=day) for day in range(n + DAYS_AHEAD)]
-    free = holidays_between(study.first_day, n + DAYS_AHEAD, timezone=study.timezone)
+    dates = [study.first_day + timedelta(days=day) for day in range(n + ahead)]
+    free = holidays_between(study.first_day, n + ahead, timezone=study.timezone)
     weekdays = np.array([SUNDAY if each in free else each.weekday() for each in dates], dtype=np.int64)
     return [
         NamedFigures(
             name=name,
             figures=DayFigures(
-                values=np.array(values[:n]), variances=np.array(variances[:n]), weekdays=weekdays
+                values=np.array(values[:n]),
+                variances=np.array(variances[:n]),
+                weekdays=weekdays,
+                seasons=np.array([_season(each) for each in dates]),
             ),
         )
         for name, (values, variances) in columns.items()
         if not np.isnan(values[:n]).all()
     ]
+
+
+def _season(day: date) -> float:
+    """Share of its year that is over before a day."""
+    start = day.replace(month=1, day=1)
+    return (day - start).days / (start.replace(year=start.year + 1) - start).days

@@ -30,6 +30,10 @@ def method_words(method: str) -> str:
             "The forecast combines a slowly changing level with a weekday effect. A Kalman filter "
             "takes the known noise of the published figures into account."
         ),
+        "level, weekday and year": gettext(
+            "The forecast combines a slowly changing level with effects of the weekday and of the season. A "
+            "Kalman filter takes the known noise of the published figures into account."
+        ),
         "level": gettext(
             "The forecast is based on a slowly changing level. The history is too short for weekday "
             "effects, which need 14 days with figures (two of each weekday)."

@@ -8,6 +8,8 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils.translation import gettext
 
+from ldp.estimation.series.levels import WEEKDAY_DAYS, YEAR_DAYS
+from reports.base import formats
 from reports.estimates.options import (
     MAX_LINES,
     DaysOptions,
@@ -29,6 +31,9 @@ from reports.events.queries import (
 )
 from reports.events.texts import period_label
 from reports.exports.events import WRITERS
+from reports.forecasts import texts as forecast_texts
+from reports.forecasts.actions import has_days_forecast
+from reports.forecasts.queries import EventForecast, Expected, event_forecast
 from reports.pages.days import chosen_categories
 from reports.privacy.statement.document import certified, protections
 from reports.studies.models import Area, Indicator, Study
@@ -91,8 +96,32 @@ def events_indicator(request: HttpRequest, indicator: Indicator, context: dict[s
         "shown_names": [indicator.shown_categories[code] for code in shown],
         "formats": list(WRITERS),
         "protection": protections(current_plan(indicator.study))[indicator.slug],
+        "forecast": _forecast(event_forecast(indicator, kind)),
     }
     return render(request, "events/indicator.html", context)
+
+
+def _forecast(found: EventForecast) -> dict[str, Any]:
+    """Forecast of the next period, in words."""
+    return {
+        "found": found,
+        "is_offered": has_days_forecast(found.row.study),
+        "is_on_its_way": found.row.pk is not None and found.row.is_on_its_way,
+        "least_days": WEEKDAY_DAYS,
+        "year_days": YEAR_DAYS,
+        "method": forecast_texts.method_words(found.method) if found.rows else "",
+        "has_seasons": found.method == "level, weekday and year",
+        "rows": [
+            (
+                each.shown_name or gettext("All events"),
+                forecast_texts.expected_text(Expected(value=each.expected.value, ends=(None,))),
+                *(forecast_texts.range_text(ends) for ends in each.expected.ends),
+                formats.number(max(each.weekday_mean, 0.0)),
+                forecast_texts.NONE if each.before is None else formats.number(max(each.before, 0.0)),
+            )
+            for each in found.rows
+        ],
+    }
 
 
 def _page(periods: Sequence[Shown], request: HttpRequest, *, most: int) -> Page[Shown]:

@@ -1,14 +1,15 @@
-"""Forecasts of daily figures: a level that wanders, an effect of each weekday, and noise whose size is known.
+"""Forecasts of daily figures: a level that wanders, effects of weekday and season, and noise of known size.
 
-The state is (level, six contrasts between weekdays); the level moves by a variance q a day, and a day
-differs from it by a variance h and by the noise of its published figure, which the plan says. A Kalman filter
-follows it (Durbin and Koopman 2012, chapter 4); q and h have the greatest likelihood on a grid. Published
-figures only, so it costs no epsilon.
+The state is (level, six contrasts between weekdays, two waves of the year); the level moves by a variance q
+a day, and a day differs from it by a variance h and by the noise of its published figure, which the plan
+says. A Kalman filter follows it (Durbin and Koopman 2012, chapter 4). Forecasts are averages over a grid of q
+and h, weighted by their likelihood, so their variances include the uncertainty about q and h: with the most
+likely ones alone, intervals of long spans are too narrow. Published figures only, so it costs no epsilon.
 """
 
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Final, Literal, Self
 
@@ -19,12 +20,12 @@ from ldp.errors import LdpError
 from ldp.estimation.series.forecast import LEVELS
 from ldp.estimation.series.grid import Floats
 
-DayMethod = Literal["level and weekday", "level", "last value"]
+DayMethod = Literal["level, weekday and year", "level and weekday", "level", "last value"]
 
-WEEKDAY_DAYS, LEVEL_DAYS = 14, 5  # with a value, that a method needs
+YEAR_DAYS, WEEKDAY_DAYS, LEVEL_DAYS = 730, 14, 5  # with a value, that a method needs
+WAVES: Final = 2  # of a year: one and two periods
 DIFFUSE: Final = 1e6  # of the figures' variance: nothing is known before the first of them
-COARSE: Final = np.concatenate([[0.0], 10.0 ** np.arange(-6.0, 1.0, 0.5)])  # of the figures' variance
-FINE: Final = 10.0 ** np.arange(-0.4, 0.5, 0.1)  # of what is best on the coarse grid
+GRID: Final = 10.0 ** np.arange(-7.0, 0.1, 0.5)  # variances q and h, of the figures' variance
 Z: Final = np.array([NormalDist().inv_cdf((1 + level) / 2) for level in LEVELS])
 
 
@@ -35,11 +36,13 @@ class DayFigures:
     values : float64 (days,), NaN where there is none
     variances : float64 (days,), of the noise of each; 0 where it is exact
     weekdays : int64 (days or more,), 0 to 6, also of the days to be forecast
+    seasons : float64, same shape; share of its year that is over before a day; None: no effect of seasons
     """
 
     values: Floats
     variances: Floats
     weekdays: NDArray[np.int64]
+    seasons: Floats | None = None
 
     def __post_init__(self) -> None:
         if self.values.ndim != 1 or self.variances.shape != self.values.shape:
@@ -52,15 +55,17 @@ class DayFigures:
             raise LdpError("values must be finite or NaN, and variances of known ones at least 0")
         if not np.isin(self.weekdays, range(7)).all() or len(self.weekdays) < len(self.values):
             raise LdpError("weekdays must be in 0..6, one for each day")
+        if self.seasons is not None and self.seasons.shape != self.weekdays.shape:
+            raise LdpError(f"seasons must have the shape of weekdays, got {self.seasons.shape}")
 
     def until(self, day: int) -> Self:
-        """Return the days before place `day`, and all weekdays."""
-        return type(self)(values=self.values[:day], variances=self.variances[:day], weekdays=self.weekdays)
+        """Return the days before place `day`, and all weekdays and seasons."""
+        return replace(self, values=self.values[:day], variances=self.variances[:day])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayForecast:
-    """Expected figures of the next days, and the variance of each around it, without new noise.
+    """Expected figures of the next days, or sums of them, and their variances, without new noise.
 
     variances : NaN where the method gives none
     """
@@ -76,11 +81,12 @@ class DayForecast:
 
 
 def day_method(figures: DayFigures) -> DayMethod:
-    """Return the method that the known days allow; weekdays need two of each."""
+    """Return the method that the known days allow; weekdays need two of each, and seasons two years."""
     known = ~np.isnan(figures.values)
     n_of_weekday = np.bincount(figures.weekdays[: len(known)][known], minlength=7)
     if known.sum() >= WEEKDAY_DAYS and n_of_weekday.min() >= 2:
-        return "level and weekday"
+        has_seasons = figures.seasons is not None and known.sum() >= YEAR_DAYS
+        return "level, weekday and year" if has_seasons else "level and weekday"
     return "level" if known.sum() >= LEVEL_DAYS else "last value"
 
 
@@ -91,31 +97,75 @@ def forecast_days(figures: DayFigures, *, days: int) -> DayForecast:
     ------
     LdpError : no figure is known, or weekdays of the days to be forecast are missing
     """
-    n = len(figures.values)
+    most = len(figures.weekdays) - len(figures.values)
+    if not 1 <= days <= most:
+        raise LdpError(f"days must be in 1..{most}, whose weekdays are known, got {days}")
+    return forecast_sums(figures, spans=[(day, day) for day in range(1, days + 1)])
+
+
+def forecast_sums(figures: DayFigures, *, spans: Sequence[tuple[int, int]]) -> DayForecast:
+    """Forecast the sum of the figures over each span of days after the last one.
+
+    Parameters
+    ----------
+    spans : first and last day of each, counted from 1: the day after the last one
+
+    Raises
+    ------
+    LdpError : no figure is known, or weekdays of the days to be forecast are missing
+
+    Notes
+    -----
+    A move of the level counts in all later days of a span: over m days that begin f days ahead, their squares
+    add up to f m^2 + (m - 1)^2 + ... + 1.
+    """
+    n, most = len(figures.values), len(figures.weekdays) - len(figures.values)
     if np.isnan(figures.values).all():
         raise LdpError("a forecast must have a figure to begin with, got none")
-    if not 1 <= days <= len(figures.weekdays) - n:
-        raise LdpError(
-            f"days must be in 1..{len(figures.weekdays) - n}, whose weekdays are known, got {days}"
-        )
+    if not all(1 <= first <= last <= most for first, last in spans):
+        raise LdpError(f"spans must lie in 1..{most}, whose weekdays are known, got {list(spans)}")
     method = day_method(figures)
+    lengths = np.array([last - first + 1 for first, last in spans], np.float64)
     if method == "last value":
-        last = figures.values[~np.isnan(figures.values)][-1]
-        return DayForecast(method=method, values=np.full(days, last), variances=np.full(days, np.nan))
-    design = design_of(figures.weekdays[: n + days], has_weekdays=method == "level and weekday")
-    moves, own = most_likely(figures, design=design[:n])
-    state = follow(figures, design=design[:n], moves=np.array([moves]), own=np.array([own]))
-    ahead = design[n:]
-    spread = np.einsum("hi,ij,hj->h", ahead, state.covariance[0], ahead)
-    return DayForecast(
-        method=method,
-        values=ahead @ state.mean[0],
-        variances=spread + moves * np.arange(1, days + 1) + own,
+        value = figures.values[~np.isnan(figures.values)][-1]
+        return DayForecast(method=method, values=value * lengths, variances=np.full(len(spans), np.nan))
+    design = design_of(
+        figures.weekdays,
+        has_weekdays=method != "level",
+        seasons=figures.seasons if method == "level, weekday and year" else None,
     )
+    moves, own = (scale_of(figures) * each.ravel() for each in np.meshgrid(GRID, GRID))
+    state = follow(figures, design=design[:n], moves=moves, own=own)
+    # Before the figures, each standard deviation of days is as likely as another (Gelman 2006, section 2.2).
+    # Large moves are less likely: else intervals of long spans would cover too much.
+    before = own**0.5 * moves**0.25
+    weights = np.exp(state.log_likelihood - state.log_likelihood.max()) * before
+    ahead = np.array([design[n + first - 1 : n + last].sum(axis=0) for first, last in spans])
+    starts = np.array([first for first, _ in spans], np.float64)
+    steps = starts * lengths**2 + (lengths - 1) * lengths * (2 * lengths - 1) / 6
+    spread = np.einsum("hi,pij,hj->ph", ahead, state.covariance, ahead)
+    values, variances = mixed(
+        state.mean @ ahead.T,
+        spread + np.outer(moves, steps) + np.outer(own, lengths),
+        weights / weights.sum(),
+    )
+    return DayForecast(method=method, values=values, variances=variances)
 
 
-def design_of(weekdays: NDArray[np.int64], *, has_weekdays: bool) -> Floats:
-    """Return the weights of the state in each day: (days, 7) with weekdays, whose contrasts add up to 0."""
+def mixed(means: Floats, variances: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Mean and variance of a mixture; its parts are on the next to last axis, which is dropped."""
+    mean = np.einsum("p,...pk->...k", weights, means)
+    around = variances + (means - mean[..., np.newaxis, :]) ** 2
+    return mean, np.einsum("p,...pk->...k", weights, around)
+
+
+def design_of(weekdays: NDArray[np.int64], *, has_weekdays: bool, seasons: Floats | None = None) -> Floats:
+    """Return the weights of the state in each day; contrasts of weekdays add up to 0.
+
+    Returns
+    -------
+    weights : float64 (days, 1), with weekdays (days, 7), with seasons too (days, 11)
+    """
     level = np.ones((len(weekdays), 1))
     if not has_weekdays:
         return level
@@ -123,7 +173,11 @@ def design_of(weekdays: NDArray[np.int64], *, has_weekdays: bool) -> Floats:
     contrasts = np.zeros((7, 6))
     for k in range(1, 7):
         contrasts[:k, k - 1], contrasts[k, k - 1] = 1.0, -float(k)
-    return np.hstack([level, contrasts[weekdays] / np.linalg.norm(contrasts, axis=0)])
+    parts = [level, contrasts[weekdays] / np.linalg.norm(contrasts, axis=0)]
+    if seasons is not None:
+        angles = 2 * np.pi * seasons[:, np.newaxis] * np.arange(1, WAVES + 1)
+        parts += [np.cos(angles), np.sin(angles)]
+    return np.hstack(parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,22 +241,6 @@ def states(
             error=error,
             error_variance=variance,
         )
-
-
-def most_likely(figures: DayFigures, *, design: Floats) -> tuple[float, float]:
-    """Variances (of the level's moves, of days around it) with the greatest likelihood on the grid."""
-    scale = scale_of(figures)
-    moves, own = _best(figures, design, scale * COARSE, scale * COARSE)
-    return _best(figures, design, moves * FINE, own * FINE)
-
-
-def _best(figures: DayFigures, design: Floats, moves: Floats, own: Floats) -> tuple[float, float]:
-    pairs = np.stack(np.meshgrid(np.unique(moves), np.unique(own)), axis=-1).reshape(-1, 2)
-    if (figures.variances == 0).any():  # exact days that lie on a line would have any likelihood
-        pairs = np.maximum(pairs, 1e-9 * scale_of(figures))
-    found = follow(figures, design=design, moves=pairs[:, 0], own=pairs[:, 1])
-    best = pairs[int(np.argmax(found.log_likelihood))]
-    return float(best[0]), float(best[1])
 
 
 def scale_of(figures: DayFigures) -> float:

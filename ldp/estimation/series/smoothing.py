@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ldp.errors import LdpError
 from ldp.estimation.estimators import pure_variance
 from ldp.estimation.series.grid import Floats
-from ldp.estimation.series.levels import DIFFUSE, LEVEL_DAYS, DayFigures, State, scale_of, states
+from ldp.estimation.series.levels import DIFFUSE, LEVEL_DAYS, DayFigures, State, mixed, scale_of, states
 from ldp.protocols.channels import PureChannel
 from ldp.protocols.faked_reports import PriorFakedChannel
 
@@ -178,7 +178,7 @@ class _Series:
         variances = np.array([each.error_variance for each in after]).reshape(shape)
         variances -= np.where(jumps[:, np.newaxis], DIFFUSE * self.scales, 0.0)[:, np.newaxis]
         variances = np.maximum(variances, self.variances[:, np.newaxis])
-        error, variance = _mixed(np.array([each.error for each in after]).reshape(shape), variances, weights)
+        error, variance = mixed(np.array([each.error for each in after]).reshape(shape), variances, weights)
         return np.asarray(error / np.sqrt(variance))
 
     def smooth(self) -> Floats:
@@ -193,14 +193,7 @@ class _Series:
             gain = variance[day] / (variance[day] + moves)
             smooth[day] += gain * (smooth[day + 1] - mean[day])
             spread[day] += gain**2 * (spread[day + 1] - variance[day] - moves)
-        return np.array([*_mixed(mean, variance, weights), *_mixed(smooth, spread, weights)])
-
-
-def _mixed(means: Floats, variances: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Mean and variance of the mixture, over the second axis of (days, variances of moves, categories)."""
-    mean = np.einsum("i,dik->dk", weights, means)
-    around = variances + (means - mean[:, np.newaxis]) ** 2
-    return mean, np.einsum("i,dik->dk", weights, around)
+        return np.array([*mixed(mean, variance, weights), *mixed(smooth, spread, weights)])
 
 
 def _changes(series: _Series, shape: tuple[int, ...], *, false_alarms: float) -> NDArray[np.bool_]:

@@ -42,6 +42,9 @@ class Command(ReadingCommand):
         study, horizons = study_named(options["study"]), options["horizons"]
         if not 1 <= horizons <= SLOTS_AHEAD:
             raise CommandError(f"--horizons must be in 1..{SLOTS_AHEAD}, got {horizons}")
+        if study.of_events:
+            text = f"study {study.slug!r} counts events: their forecast is on the page of each indicator"
+            raise CommandError(text)
         indicator = _indicator(study, options["indicator"]) if options["indicator"] else None
         is_of_slots = has_slots(study) and not options["days"] and indicator is None
         if not is_of_slots and not has_days_forecast(study):

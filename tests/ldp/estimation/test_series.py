@@ -1,5 +1,7 @@
 """Forecasts follow what repeats, use the past only, and are judged by days that they did not know."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,13 @@ from ldp.estimation.series.backtest import LAST, MODEL, Backtest, backtest
 from ldp.estimation.series.backtest import WEEK as WEEK_BEFORE
 from ldp.estimation.series.forecast import backtest_errors, forecast
 from ldp.estimation.series.grid import Floats, Series
-from ldp.estimation.series.levels import DayFigures, backtest_days, day_method, forecast_days
+from ldp.estimation.series.levels import (
+    DayFigures,
+    backtest_days,
+    day_method,
+    forecast_days,
+    forecast_sums,
+)
 
 RANDOM = np.random.default_rng
 
@@ -30,13 +38,17 @@ def test_a_level_is_followed_as_by_hand() -> None:
     assert state.covariance[0, 0, 0] == pytest.approx(8 - 8 * 8 / 12, rel=1e-5)
 
 
-@pytest.mark.parametrize("has_weekdays", [False, True])
-def test_the_filter_is_the_conditional_distribution_of_the_state(has_weekdays: bool) -> None:
+@pytest.mark.parametrize(("has_weekdays", "has_seasons"), [(False, False), (True, False), (True, True)])
+def test_the_filter_is_the_conditional_distribution_of_the_state(
+    has_weekdays: bool, has_seasons: bool
+) -> None:
     known = figures(RANDOM(1).normal(100, 20, 17), noise=25.0)
     known.values[[4, 9]] = np.nan
     known.variances[3] = 400.0
     moves, own, n = 9.0, 16.0, len(known.values)
-    design = levels.design_of(known.weekdays[:n], has_weekdays=has_weekdays)
+    seasons = np.arange(n) / 30 if has_seasons else None
+    design = levels.design_of(known.weekdays[:n], has_weekdays=has_weekdays, seasons=seasons)
+    assert design.shape == (n, 11 if has_seasons else 7 if has_weekdays else 1)
     state = levels.follow(known, design=design, moves=np.array([moves]), own=np.array([own]))
 
     prior = levels.DIFFUSE * levels.scale_of(known) * np.eye(design.shape[1])
@@ -67,6 +79,83 @@ def test_a_weekly_rhythm_is_forecast_to_the_digit() -> None:
     assert found.method == "level and weekday"
     assert found.values == pytest.approx(np.tile(rhythm, 2), abs=0.05)
     assert forecast_days(figures([7.0] * 20), days=3).values == pytest.approx([7.0] * 3, abs=0.01)
+
+
+def seasonal(
+    n: int, *, seed: int = 0, noise: float = 0.0, moves: float = 0.0, own: float = 0.0
+) -> DayFigures:
+    """Days of a rhythm of the week and of the year around a level; the true ones until 480 days later."""
+    random, days = RANDOM(seed), np.arange(n + 480)
+    seasons = days % 365 / 365
+    rhythm = 60 + 6 * (days % 7 > 4) + 9 * np.cos(2 * np.pi * seasons) + 4 * np.sin(4 * np.pi * seasons)
+    true = rhythm + np.cumsum(random.normal(0, moves**0.5, len(days))) + random.normal(0, own**0.5, len(days))
+    values = true + random.normal(0, noise**0.5, len(days))
+    variances = np.full(len(days), noise)
+    values[n:] = true[n:]
+    return DayFigures(values=values, variances=variances, weekdays=days % 7, seasons=seasons)
+
+
+def season_of(known: DayFigures) -> levels.Floats:
+    angle = 2 * np.pi * np.asarray(known.seasons)
+    return np.asarray(9 * np.cos(angle) + 4 * np.sin(2 * angle))
+
+
+SPANS = [(1, 1), (3, 9), (20, 49), (50, 140), (100, 464)]
+
+
+def sums_of(known: DayFigures, n: int) -> levels.Floats:
+    return np.array([known.values[n + first - 1 : n + last].sum() for first, last in SPANS])
+
+
+def test_rhythms_of_week_and_year_are_forecast_as_sums_of_spans() -> None:
+    known = seasonal(760)
+    found = forecast_sums(known.until(760), spans=SPANS)
+    assert found.method == "level, weekday and year"
+    assert found.values == pytest.approx(sums_of(known, 760), rel=1e-3)
+    days = forecast_days(known.until(760), days=464)
+    single = [days.values[first - 1 : last].sum() for first, last in SPANS]
+    assert found.values == pytest.approx(single)
+    assert found.variances[0] == pytest.approx(days.variances[0])
+
+
+def test_a_year_that_is_known_less_than_twice_has_no_seasons() -> None:
+    for n, method in ((729, "level and weekday"), (730, "level, weekday and year")):
+        assert day_method(seasonal(n).until(n)) == method
+    known = replace(seasonal(800).until(800), seasons=None)
+    assert day_method(known) == "level and weekday"
+
+
+def test_the_variance_of_a_sum_is_that_of_moves_in_all_later_days(monkeypatch) -> None:
+    """With one pair of variances: the state's, and moves (q) and own deviations (h) of the days ahead."""
+    monkeypatch.setattr(levels, "GRID", np.array([0.01]))
+    known = seasonal(760, noise=4, moves=0.1, own=4).until(760)
+    found = forecast_sums(known, spans=SPANS)
+    scale = 0.01 * levels.scale_of(known)
+    design = levels.design_of(known.weekdays, has_weekdays=True, seasons=known.seasons)
+    state = levels.follow(known, design=design[:760], moves=np.array([scale]), own=np.array([scale]))
+    for place, (first, last) in enumerate(SPANS):
+        weights = design[760 + first - 1 : 760 + last].sum(axis=0)
+        later = np.array([sum(day >= step for day in range(first, last + 1)) for step in range(1, last + 1)])
+        expected = weights @ state.covariance[0] @ weights + scale * ((later**2).sum() + last - first + 1)
+        assert found.variances[place] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("n", "moves"), [(120, 0.3), (760, 0.05)])
+def test_forecasts_of_sums_are_unbiased_and_intervals_cover(n: int, moves: float) -> None:
+    """Within 3.5 standard errors, for spans that end no further ahead than the history is long."""
+    spans = [(first, last) for first, last in SPANS if last <= n]
+    errors = []
+    for seed in range(60):
+        known = seasonal(n, seed=seed, noise=120, moves=moves, own=40)
+        if n < levels.YEAR_DAYS:  # without an effect of seasons the year is flat
+            known = replace(known, values=known.values - season_of(known))
+        found = forecast_sums(known.until(n), spans=spans)
+        errors.append((sums_of(known, n)[: len(spans)] - found.values) / np.sqrt(found.variances))
+    z = np.array(errors)
+    assert (np.abs(z.mean(axis=0)) < 3.5 * z.std(axis=0) / 60**0.5).all()
+    for level, half in zip(forecasts.LEVELS, levels.Z, strict=True):
+        covered = (np.abs(z) < half).mean(axis=0)
+        assert np.abs(covered - level) == pytest.approx(0, abs=3.5 * (level * (1 - level) / 60) ** 0.5)
 
 
 def test_known_noise_is_no_movement_of_the_level() -> None:
@@ -126,6 +215,9 @@ def test_the_known_days_decide_the_method(n: int, missing: int, method: str) -> 
     [
         (lambda: forecast_days(figures([np.nan] * 3), days=1), "must have a figure"),
         (lambda: forecast_days(figures([1.0] * 3), days=15), r"days must be in 1\.\.14.*got 15"),
+        (lambda: forecast_sums(figures([1.0] * 3), spans=[(2, 15)]), r"spans must lie in 1\.\.14.*2, 15"),
+        (lambda: forecast_sums(figures([1.0] * 3), spans=[(3, 2)]), "spans must lie"),
+        (lambda: replace(figures([1.0]), seasons=np.zeros(3)), "shape of weekdays"),
         (lambda: figures([1.0, np.inf]), "must be finite"),
         (lambda: figures([1.0], noise=-1.0), "at least 0"),
         (lambda: figures([1.0], more=-1), "one for each day"),
