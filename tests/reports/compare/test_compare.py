@@ -231,7 +231,11 @@ def test_the_page_opens_with_two_days_and_each_other_day_is_one_press_away(reade
     assert chosen("?from=2024-05-30&to=2024-05-31") == []  # ranges have a form
     one, other = sides("")
     assert [len(one), len(other)] == [3, 3]  # no day is compared with itself
-    for query, is_said in (("?from=2024-05-30&to=2024-06-02", True), ("", False), ("?from=2024-05-31", False)):
+    for query, is_said in (
+        ("?from=2024-05-30&to=2024-06-02", True),
+        ("", False),
+        ("?from=2024-05-31", False),
+    ):
         assert ("You chose all days of the study" in words(reader.get(f"{page}{query}"))) is is_said
     (friday,) = [link for link, title, _ in one if title == "Fri 31 May 2024"]
     assert chosen(friday) == ["Fri 31 May 2024", first]
