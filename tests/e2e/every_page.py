@@ -127,6 +127,7 @@ def states_of_reports(study: str) -> dict[str, str]:
         "a day compared with the others": f"gender/compare/?kind=baseline&{first}",
         "zones on a map": "sleeping_area/?view=map",
         "flows of a day with a catchment": f"flows/?{first}&zone=0",
+        "share of selected categories": f"crosstab/?indicator=gender&only-gender=0&{first}",
         "uncertainty of a day on a map": "sleeping_area/?view=map&layer=uncertainty&from=2017-06-01",
         "presence compared with another day": "presence/?day=2017-06-02&at=18:00&with=2017-06-01",
         "presence of a slot that is not published": "presence/?day=2017-06-05",
