@@ -87,6 +87,10 @@ def upload_texts() -> dict[str, str]:
         "minutes": gettext("about {n} min"),
         "none": gettext("Choose a file first."),
         "empty": gettext("The file is empty. Choose another file."),
+        "columns": gettext(
+            "The first line of this file does not name these columns, which the profile expects: {columns}. "
+            "Choose another profile, or create a profile from this file."
+        ),
         "known": gettext(
             "{received} of {total} MB of this file have already been received. The upload resumes from there."
         ),

@@ -18,6 +18,16 @@ file.addEventListener("change", () => {
   if (!form.elements.copy) mapping.replaceChildren(); // choices for another file mean nothing here; a copy's stay
 });
 
+// The upload form that opened this page may have a chosen file.
+addEventListener("message", ({ origin, data, source }) => {
+  if (origin !== location.origin || source !== window.opener || !(data instanceof File) || file.files.length) return;
+  const chosen = new DataTransfer();
+  chosen.items.add(data);
+  file.files = chosen.files;
+  file.dispatchEvent(new Event("change", { bubbles: true }));
+});
+window.opener?.postMessage("chosen-file", location.origin);
+
 document.addEventListener("htmx:configRequest", (event) => {
   editsSent = edits;
   isSaving = event.detail.formData.get("action") === "save";

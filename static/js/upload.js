@@ -191,7 +191,54 @@ function showProfile() {
   part("columns").textContent = chosen.dataset.columns;
   part("expected").hidden = !chosen.dataset.columns;
 }
-part("profile").addEventListener("change", showProfile);
+
+// The header of a chosen text file next to the columns of the profile; it is read here, and nothing is sent.
+const HEADER_BYTES = 65536;
+const DELIMITERS = [",", ";", "\t", "|"];
+const PACKED = [[0x1f, 0x8b], [0x28, 0xb5, 0x2f, 0xfd], [0x50, 0x41, 0x52, 0x31]]; // gzip, zstd, Parquet
+
+function decoded(bytes) {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return new TextDecoder("windows-1252").decode(bytes);
+  }
+}
+
+function missingColumns(bytes, wanted) {
+  const end = bytes.findIndex((byte) => byte === 10 || byte === 13);
+  if (end < 0 || bytes.includes(0) || PACKED.some((magic) => magic.every((byte, place) => bytes[place] === byte))) return [];
+  const header = decoded(bytes.slice(0, end));
+  const missing = DELIMITERS.map((delimiter) => {
+    const names = header.split(delimiter).map((name) => name.trim().replace(/^"(.*)"$/, "$1"));
+    return wanted.filter((name) => !names.includes(name));
+  });
+  return missing.reduce((least, each) => (each.length < least.length ? each : least));
+}
+
+async function checkHeader() {
+  const file = part("file").files[0];
+  const wanted = part("profile").selectedOptions[0].dataset.columns;
+  const bytes = file && new Uint8Array(await file.slice(0, HEADER_BYTES).arrayBuffer());
+  if (part("file").files[0] !== file || part("profile").selectedOptions[0].dataset.columns !== wanted) return;
+  const missing = file && wanted ? missingColumns(bytes, wanted.split(", ")) : [];
+  say("misfit", missing.length ? fill(texts.columns, { columns: missing.join(", ") }) : "");
+}
+part("file").addEventListener("change", checkHeader);
+
+// The page of a new profile opens next to this one and asks for the chosen file, which a link cannot carry.
+part("new-profile").addEventListener("click", (event) => {
+  if (part("file").files[0] && window.open(event.currentTarget.href)) event.preventDefault();
+});
+addEventListener("message", ({ origin, data, source }) => {
+  const file = part("file").files[0];
+  if (origin === location.origin && data === "chosen-file" && file) source.postMessage(file, origin);
+});
+
+part("profile").addEventListener("change", () => {
+  showProfile();
+  checkHeader();
+});
 
 function showAction() {
   part("send").textContent = part("validate").checked ? texts.check : texts.upload;

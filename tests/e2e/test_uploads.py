@@ -137,6 +137,30 @@ def test_a_profile_is_proposed_corrected_saved_and_a_file_checked_with_it(site, 
     expect(page.locator("main")).not_to_contain_text("Value outside")
 
 
+def test_a_file_that_lacks_columns_is_noticed_and_goes_along_to_a_new_profile(site, sign_in, operators_file):
+    page = sign_in("operator")
+    page.goto(f"{site.address}/operator/{STUDY}/")
+    page.get_by_label(re.compile("^Profile")).select_option("default")
+    misfit = page.locator("#upload-misfit")
+    header = ",".join(page.locator("#upload-columns").inner_text().split(", "))
+    good = {"name": "good.csv", "mimeType": "text/csv", "buffer": f"{header}\n1,2\n".encode()}
+    page.set_input_files("#upload-file", good)
+    expect(misfit).to_be_hidden()
+    lacking = good | {"name": "lacking.csv", "buffer": f"{header.replace('msisdn', 'caller')}\n".encode()}
+    page.set_input_files("#upload-file", lacking)
+    expect(misfit).to_have_text(re.compile("which the profile expects: msisdn. Choose another profile"))
+    packed = good | {"name": "packed.csv.gz", "buffer": b"\x1f\x8b\x08\n"}
+    page.set_input_files("#upload-file", packed)
+    expect(misfit).to_be_hidden()
+    page.set_input_files("#upload-file", operators_file)
+    expect(misfit).to_be_visible()
+    with page.context.expect_page() as opened:
+        page.get_by_role("link", name="Create a profile from this file").click()
+    expect(opened.value.locator(".preview tbody")).to_contain_text("→", timeout=30_000)
+    assert page.url.endswith(f"/operator/{STUDY}/")
+    opened.value.close()
+
+
 def test_a_command_is_copied(site, sign_in):
     page = sign_in("operator")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
