@@ -62,7 +62,9 @@ def ask_for_file(study: Study, recipe: Recipe, *, by: User) -> Asked:
     if (row := _made_or_coming(key, fingerprint)) is not None:  # nearly always: it takes no lock
         return Asked(file=_touched(row))
     with transaction.atomic():
-        User.objects.select_for_update().get(pk=by.pk)  # else two requests of an account start two files
+        User.objects.select_for_update(no_key=True).get(
+            pk=by.pk
+        )  # else two requests of an account start two files
         if (row := _made_or_coming(key, fingerprint)) is not None:
             return Asked(file=_touched(row))
         if (other := _other_of(by, key=key)) is not None:

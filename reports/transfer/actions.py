@@ -67,7 +67,7 @@ def register_sender(name: str, *, public_key: str, by: str, replaces: bool = Fal
         key = messages.checked_public_key(public_key)
     except MessageError as error:
         raise IntakeError(422, str(error)) from None
-    known = Sender.objects.select_for_update().filter(name=name).first()
+    known = Sender.objects.select_for_update(no_key=True).filter(name=name).first()
     if known is not None and not replaces:
         raise IntakeError(
             409, f"name must be new, got {name!r}: a sender has it; give it another key with --replace"
@@ -92,7 +92,7 @@ def _unknown(name: str) -> IntakeError:
 @transaction.atomic
 def revoke_sender(name: str, *, by: str) -> Sender:
     """Take nothing more of a sender; its studies stay. Nothing happens when it is revoked already."""
-    sender = Sender.objects.select_for_update().filter(name=name).first()
+    sender = Sender.objects.select_for_update(no_key=True).filter(name=name).first()
     if sender is None:
         raise _unknown(name)
     if sender.revoked_at is None:
@@ -109,10 +109,12 @@ def adopt_studies(name: str, *, by: str) -> list[str]:
     They were counted in this very database, which an operator zone shared until now. From here on that zone
     hands over what it adds; publications and receipts that are here already count as handed over.
     """
-    sender = Sender.objects.select_for_update().filter(name=name, revoked_at=None).first()
+    sender = Sender.objects.select_for_update(no_key=True).filter(name=name, revoked_at=None).first()
     if sender is None:
         raise _unknown(name)
-    studies = list(Study.objects.select_for_update(of=("self",)).filter(sent=None).order_by("slug"))
+    studies = list(
+        Study.objects.select_for_update(of=("self",), no_key=True).filter(sent=None).order_by("slug")
+    )
     SentStudy.objects.bulk_create(SentStudy(study=study, sender=sender, digest="") for study in studies)
     for study in studies:
         facts: dict[str, Json] = {"sender": name, "change": "adopted"}
@@ -373,7 +375,11 @@ def _actor(sender: Sender) -> str:
 
 def _study_of(sender: Sender, slug: str) -> Study:
     """A study that this sender has created, locked."""
-    owned = Study.objects.select_for_update(of=("self",)).filter(slug=slug, sent__sender=sender).first()
+    owned = (
+        Study.objects.select_for_update(of=("self",), no_key=True)
+        .filter(slug=slug, sent__sender=sender)
+        .first()
+    )
     if owned is None:
         raise IntakeError(404, f'no study "{slug}" of this sender exists here: send the study first')
     return owned

@@ -51,14 +51,15 @@ def apply_publication(
     PublicationError : unknown study, another plan, a total that would become negative, or, with presence
         noise, days whose totals are here already; slots that are not the next ones
     """
-    study = Study.objects.select_for_update().filter(slug=study_slug).first()
+    # `no_key`: rows that name the study may be written meanwhile; their writers may hold the ledger's head.
+    study = Study.objects.select_for_update(no_key=True).filter(slug=study_slug).first()
     if study is None:
         raise PublicationError(f"no study {study_slug!r} in the main database")
     _, is_new = Publication.objects.get_or_create(publication_id=publication_id, defaults={"study": study})
     if not is_new:
         return False
     in_force = Plan.objects.filter(study=study, superseded_at=None)
-    plan = in_force.select_for_update().filter(spec_hash=plan_hash).first()
+    plan = in_force.select_for_update(no_key=True).filter(spec_hash=plan_hash).first()
     if plan is None:
         raise PublicationError(f"study {study_slug!r} has no plan with the hash of the vault's approved copy")
     facts: dict[str, Json] = {

@@ -57,7 +57,7 @@ def add_slots(study: Study, slots: SlotCounts) -> int:
     ------
     PublicationError : the study has no slots, or these are not the next ones, or not of its zones
     """
-    of_study = StudySlots.objects.select_for_update().filter(study=study).first()
+    of_study = StudySlots.objects.select_for_update(no_key=True).filter(study=study).first()
     if of_study is None:
         raise PublicationError(f"study {study.slug!r} has no slots, and the publication has some")
     clock, n_zones = of_study.clock, len(of_study.zones)
