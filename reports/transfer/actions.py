@@ -375,11 +375,8 @@ def _actor(sender: Sender) -> str:
 
 def _study_of(sender: Sender, slug: str) -> Study:
     """A study that this sender has created, locked."""
-    owned = (
-        Study.objects.select_for_update(of=("self",), no_key=True)
-        .filter(slug=slug, sent__sender=sender)
-        .first()
-    )
+    locked = Study.objects.select_for_update(of=("self",), no_key=True)
+    owned = locked.filter(slug=slug, sent__sender=sender).first()
     if owned is None:
         raise IntakeError(404, f'no study "{slug}" of this sender exists here: send the study first')
     return owned
