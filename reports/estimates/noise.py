@@ -88,12 +88,11 @@ class AnswerNoise:
         total = self.visitors.total(n_visitors, first_day=first_day, last_day=last_day)
         if total is None:
             return None
-        n_cells = self.visitors.n_cells(first_day=first_day, last_day=last_day)
         try:
             found = noisy_frequencies(
                 counts,
                 n_visitors=n_visitors,
-                noise=UnionNoise(channel=self.channel, n_cells=n_cells),
+                noise=self.of_window(first_day=first_day, last_day=last_day),
                 channel=cast(GrrChannel, channel),  # the plan allows presence noise for no other
                 level=self.visitors.level,
             )
@@ -102,6 +101,11 @@ class AnswerNoise:
             return None
         shares = (found.frequency, found.std_error, found.ci_low, found.ci_high, found.consistent)
         return Figures(*(column.tolist() for column in (*shares, *of_visitors)))
+
+    def of_window(self, *, first_day: int, last_day: int) -> UnionNoise:
+        """Return the noise of each count of answers; that of one cell where nothing is here yet."""
+        n_cells = self.visitors.n_cells(first_day=first_day, last_day=last_day)
+        return UnionNoise(channel=self.channel, n_cells=max(n_cells, 1))
 
 
 def has_totals(study: Study, visitors: NDArray[np.int64]) -> bool:

@@ -13,10 +13,15 @@ from ldp import PlanSpec
 from ldp.estimation.estimators import ENDLESS
 from ldp.estimation.series.grid import Floats, Series
 from ldp.estimation.series.levels import DayFigures
-from ldp.estimation.series.smoothing import share_variances
+from ldp.estimation.series.smoothing import share_variances, wave_variances
+from ldp.estimation.unions import union
+from ldp.estimation.windows import IndicatorTallies
 from ldp.privacy.slots import DAY_MINUTES
+from ldp.protocols.numbers.wave import WaveChannel
+from ldp.protocols.projective_space import value_reports
 from reports.estimates.coverage import coverage_of
-from reports.estimates.queries import Window, WindowReport, indicator_reports, visitor_unions
+from reports.estimates.noise import answer_noise
+from reports.estimates.queries import Window, WindowReport, reports_with_tallies, visitor_unions
 from reports.events.queries import events_by_day
 from reports.forecasts.holidays import SUNDAY, holidays_between
 from reports.slots.queries import Presence, SlotStatus
@@ -115,13 +120,12 @@ def visitor_days(study: Study) -> list[NamedFigures]:
 
 def category_days(indicator: Indicator) -> list[NamedFigures]:
     """Share of each category on each day, up to the last day with answers."""
-    windows = [Window(day, day) for day in range(1, indicator.study.days + 1)]
-    reports = indicator_reports(indicator, windows)
+    reports, tallies = _reports(indicator, last=indicator.study.days)
     # A forecast that fills a gap would reveal a hidden day.
     hidden = {each.category for report in reports for each in report.estimates if each.is_hidden}
     shares = np.array([[each.frequency for each in report.estimates] for report in reports], np.float64)
     columns = zip(
-        indicator.categories, shares.T.tolist(), _variances(reports, shares).T.tolist(), strict=True
+        indicator.categories, shares.T.tolist(), _variances(reports, tallies, shares).T.tolist(), strict=True
     )
     return _figures(
         indicator.study,
@@ -137,7 +141,7 @@ def event_days(indicator: Indicator, *, last: int, ahead: int) -> list[NamedFigu
     of a category are taken to be as many as by its mean share.
     """
     study = indicator.study
-    reports = indicator_reports(indicator, [Window(day, day) for day in range(1, last + 1)])
+    reports, tallies = _reports(indicator, last=last)
     shares = np.array([[each.frequency for each in report.estimates] for report in reports], np.float64)
     events = np.array(events_by_day(study)[:last], np.float64)
     n_reports = np.array([[report.n_reports or 0] for report in reports])
@@ -146,30 +150,42 @@ def event_days(indicator: Indicator, *, last: int, ahead: int) -> list[NamedFigu
     drawn = np.clip(mean, 0, 1) * (1 - np.clip(mean, 0, 1))
     of_day = events[:, np.newaxis]
     values = of_day * np.where(is_known, shares, mean)
-    variances = np.where(is_known, of_day**2 * _variances(reports, shares), of_day * drawn)
+    variances = np.where(is_known, of_day**2 * _variances(reports, tallies, shares), of_day * drawn)
     columns = zip(indicator.categories, values.T.tolist(), variances.T.tolist(), strict=True)
     known = {"": (events.tolist(), [0.0] * last)}
     known |= {name: (of_category, noise) for name, of_category, noise in columns}
     return _figures(study, known, ahead=ahead)
 
 
-def _variances(reports: Sequence[WindowReport], shares: Floats) -> Floats:
-    """Variance of each share of days, at the mean of all days.
+def _reports(indicator: Indicator, *, last: int) -> tuple[list[WindowReport], IndicatorTallies]:
+    """Reports of the days up to `last`, and the tallies that they come from."""
+    ((reports, tallies),) = reports_with_tallies(
+        [indicator], [[Window(day, day) for day in range(1, last + 1)]]
+    )
+    return reports, tallies
 
-    With presence noise, and of a number, it is that at the estimate of the day itself.
-    """
-    first = reports[0]
+
+def _variances(reports: Sequence[WindowReport], tallies: IndicatorTallies, shares: Floats) -> Floats:
+    """Variance of each share of days, at the mean of all days."""
+    first, channel = reports[0], tallies.channel
     spec = PlanSpec.from_json(first.plan.spec)
-    index = spec.index(first.indicator.slug)
-    if any(report.noisy_visitors is not None for report in reports) or first.cuts is not None:
-        errors = [[each.std_error for each in report.estimates] for report in reports]
-        return np.nan_to_num(np.array(errors, np.float64)) ** 2
-    is_moves = spec.indicators[index].moves is not None
+    is_moves = spec.indicators[spec.index(first.indicator.slug)].moves is not None
+    n_visitors = np.array([ENDLESS if is_moves else report.n_visitors or 0 for report in reports])
+    n_reports = np.array([report.n_reports or 0 for report in reports])
+    days = [report.window.last_day for report in reports]
+    codes = np.array([union(tallies.counts, first_day=day, last_day=day) for day in days])
+    codes[np.isnan(shares).all(axis=1)] = 0
+    if isinstance(channel, WaveChannel):
+        return wave_variances(codes, n_visitors=n_visitors, channel=channel)
+    noise = answer_noise(spec, first.study)
+    of_days = [] if noise is None else [noise.of_window(first_day=day, last_day=day) for day in days]
+    n_reports = n_reports if noise is None else codes.sum(axis=1)
     return share_variances(
         shares,
-        n_reports=np.array([report.n_reports or 0 for report in reports]),
-        n_visitors=np.array([ENDLESS if is_moves else report.n_visitors or 0 for report in reports]),
-        channel=spec.channel(index),
+        n_reports=value_reports(codes.T, n_reports, channel=channel).T,
+        n_visitors=n_visitors,
+        channel=channel,
+        noise=of_days,
     )
 
 

@@ -10,6 +10,7 @@ Where the share of a day is unlike the days before it, the level lags behind: sm
 then, and estimates are not. Such days are flagged.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import NormalDist
@@ -20,10 +21,13 @@ from numpy.typing import NDArray
 
 from ldp.errors import LdpError
 from ldp.estimation.estimators import pure_variance
+from ldp.estimation.noisy_estimators import UnionNoise, noise_variance
+from ldp.estimation.numbers.wave import likeliest_levels, wave_variance
 from ldp.estimation.series.grid import Floats
 from ldp.estimation.series.levels import DIFFUSE, LEVEL_DAYS, DayFigures, State, mixed, scale_of, states
-from ldp.protocols.channels import PureChannel
+from ldp.protocols.channels import GrrChannel, PureChannel
 from ldp.protocols.faked_reports import PriorFakedChannel
+from ldp.protocols.numbers.wave import WaveChannel
 
 MOVES: Final = 10.0 ** np.arange(-4.0, 1.1, 0.5)  # variances of a day's move, of the figures' variance
 FALSE_ALARMS: Final = 0.01  # probability that an ordinary day is flagged, for any category
@@ -114,12 +118,15 @@ def share_variances(
     n_visitors: NDArray[np.int64],
     channel: PureChannel | PriorFakedChannel,
     at: Floats | None = None,
+    noise: Sequence[UnionNoise] = (),
 ) -> Floats:
     """Variances of the estimates of consecutive days, at shares that do not follow each day's noise.
 
     Parameters
     ----------
-    shares, n_reports, n_visitors, channel : as of `smooth_shares`
+    shares, n_visitors, channel : as of `smooth_shares`
+    n_reports : int64, shape (days,), or (days, categories) where a report is about one category
+    noise : of the counts of each day, if they are noisy; then with a GrrChannel
     at : float64, shape as of shares; true shares, cut to [0, 1]; by default the mean of all days
 
     Notes
@@ -127,14 +134,54 @@ def share_variances(
     The variance of an estimate depends on the true share. At the estimate of the day itself it would weigh
     low estimates more than high ones, which biases the level by about 1 / n_reports.
     """
-    reports, visitors = (
-        np.where(np.isnan(shares).all(axis=1), 1, each)[:, np.newaxis] for each in (n_reports, n_visitors)
-    )
+    is_known = ~np.isnan(shares).all(axis=1, keepdims=True)
+    reports = np.where(is_known, n_reports.reshape(len(shares), -1), 1)
+    visitors = np.where(is_known, n_visitors[:, np.newaxis], 1)
     if at is None:
         weights = np.where(np.isnan(shares), 0, reports)
         at = (weights * np.nan_to_num(shares)).sum(axis=0) / np.maximum(weights.sum(axis=0), 1)
     levels = np.broadcast_to(np.clip(np.nan_to_num(at), 0, 1), shares.shape)
-    return pure_variance(levels, n_reports=reports, n_population=visitors, channel=channel)
+    if not noise or not isinstance(channel, GrrChannel):
+        return pure_variance(levels, n_reports=reports, n_population=visitors, channel=channel)
+    of_noise = [
+        noise_variance(level, n_reports=float(n), noise=of_day, channel=channel)
+        for level, n, of_day in zip(levels, reports[:, 0], noise, strict=True)
+    ]
+    visitors = np.maximum(visitors, reports)  # noise may make them fewer than the answers
+    return np.array(of_noise) + pure_variance(
+        levels, n_reports=reports, n_population=visitors, channel=channel
+    )
+
+
+def wave_variances(
+    codes: NDArray[np.int64], *, n_visitors: NDArray[np.int64], channel: WaveChannel
+) -> Floats:
+    """Variances of the shares that reach each cut on consecutive days, at the likeliest numbers of all days.
+
+    Parameters
+    ----------
+    codes : int64, shape (days, n_codes); reports by code; a day without any is left out
+    n_visitors : int64, shape (days,)
+    channel : as used for the reports
+
+    Returns
+    -------
+    float64, shape (days, cuts); NaN on days without reports
+    """
+    n_reports = codes.sum(axis=1)
+    found = np.full((len(codes), channel.domain_size), np.nan)
+    if n_reports.any():
+        levels = likeliest_levels(codes.sum(axis=0), channel=channel)
+        weights = np.tri(channel.n_levels, channel.domain_size, -1).T
+        for day in np.flatnonzero(n_reports):
+            found[day] = wave_variance(
+                levels,
+                weights=weights,
+                channel=channel,
+                n_reports=n_reports[day],
+                n_population=n_visitors[day],
+            )
+    return found
 
 
 class _Series:

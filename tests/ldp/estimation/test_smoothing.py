@@ -1,11 +1,17 @@
 """Smoothed days are the best linear guess of a level under its model, and flags mark unlike days."""
 
+from fractions import Fraction
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from ldp import oue_channel, pure_frequencies
+from ldp import grr_channel, oue_channel, pure_frequencies
 from ldp.errors import LdpError
+from ldp.estimation.estimators import pure_variance
+from ldp.estimation.noisy_estimators import UnionNoise, noise_variance, noisy_frequencies
+from ldp.estimation.numbers.wave import likeliest_levels, wave_survival, wave_variance
 from ldp.estimation.series.levels import DayFigures, forecast_days
 from ldp.estimation.series.smoothing import (
     FALSE_ALARMS,
@@ -14,10 +20,16 @@ from ldp.estimation.series.smoothing import (
     share_variances,
     smooth_days,
     smooth_shares,
+    wave_variances,
 )
+from ldp.protocols.geometric import geometric_channel
+from ldp.protocols.numbers.threshold import threshold_channel
+from ldp.protocols.numbers.wave import chances, wave_channel
 from tests.ldp.exact import refuses
 
 RANDOM = np.random.default_rng
+WAVE = wave_channel(epsilon=Fraction(2), n_levels=6)
+THRESHOLDS = threshold_channel(epsilon=Fraction(1), spacings=(1, 2))
 
 
 def wandering(days: int, k: int, *, moves: float, noise: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -156,6 +168,93 @@ def test_forecasts_of_small_days_are_unbiased() -> None:
         ])  # fmt: skip
     errors = np.std(found, axis=0) / len(found) ** 0.5
     assert (abs(np.mean(found, axis=0) - SHARES) < 3.5 * errors).all()
+
+
+FEW_NOISY = grr_channel(epsilon=Fraction(3), domain_size=3)
+CELL = geometric_channel(step=Fraction(1, 2))
+
+
+def noisy_days(random: np.random.Generator) -> tuple[np.ndarray, dict[str, Any]]:
+    """Estimates of 60 days of 90 visitors who all answer, whose counts have noise of one cell."""
+    answers = random.multinomial(90, float(FEW_NOISY.q) + SHARES * float(FEW_NOISY.p - FEW_NOISY.q), size=60)
+    one, other = random.geometric(1 - np.exp(-0.5), (2, *answers.shape))
+    counts = answers + one - other
+    one_cell = UnionNoise(channel=CELL, n_cells=1)
+    shares = [
+        noisy_frequencies(each, n_visitors=90, noise=one_cell, channel=FEW_NOISY).frequency for each in counts
+    ]
+    sizes = {"n_reports": counts.sum(axis=1), "n_visitors": np.full(60, 90), "noise": [one_cell] * 60}
+    return np.array(shares), sizes
+
+
+def numbers_of_days(random: np.random.Generator) -> np.ndarray:
+    """Codes of 60 days of 40 numbers on six levels, by the square wave."""
+    levels = random.multinomial(40, [0.5, 0.2, 0.1, 0.1, 0.05, 0.05], size=60)
+    return np.array([
+        sum(random.multinomial(n, of_level) for n, of_level in zip(day, chances(WAVE).T, strict=True))
+        for day in levels
+    ])  # fmt: skip
+
+
+def forecast_of(shares: np.ndarray, variances: np.ndarray) -> list[float]:
+    weekdays = np.arange(67) % 7
+    return [
+        forecast_days(DayFigures(values=a, variances=b, weekdays=weekdays), days=7).values.mean()
+        for a, b in zip(shares.T, variances.T, strict=True)
+    ]
+
+
+def test_variances_of_noisy_counts_are_those_of_the_noise_and_of_the_answers() -> None:
+    shares, sizes = noisy_days(RANDOM(6))
+    n = sizes["n_reports"]
+    mean = np.clip((n[:, None] * shares).sum(axis=0) / n.sum(), 0, 1)
+    found = share_variances(shares, channel=FEW_NOISY, **sizes)
+    for day in (0, 31):
+        population = max(90, int(n[day]))
+        expected = pure_variance(mean, n_reports=n[day], n_population=population, channel=FEW_NOISY)
+        noise = sizes["noise"][day]
+        expected = expected + noise_variance(mean, n_reports=float(n[day]), noise=noise, channel=FEW_NOISY)
+        assert found[day] == pytest.approx(expected)
+
+
+def test_reports_about_one_category_weigh_in_it_alone() -> None:
+    shares = np.array([[0.9, 0.4], [0.7, 0.2], [np.nan, np.nan]])
+    reports = np.array([[10, 40], [30, 20], [0, 3]])
+    found = share_variances(shares, n_reports=reports, n_visitors=np.array([90, 90, 0]), channel=THRESHOLDS)
+    for day in (0, 1):
+        expected = pure_variance(
+            [(10 * 0.9 + 30 * 0.7) / 40, (40 * 0.4 + 20 * 0.2) / 60],
+            n_reports=reports[day], n_population=90, channel=THRESHOLDS,
+        )  # fmt: skip
+        assert found[day] == pytest.approx(expected)
+
+
+def test_forecasts_of_the_square_wave_are_unbiased() -> None:
+    """Weights by each day's estimate are off by four standard errors."""
+    random, found = RANDOM(7), []
+    for _ in range(40):
+        codes = numbers_of_days(random)
+        shares = np.array([wave_survival(each, channel=WAVE, n_population=40).frequency for each in codes])
+        variances = wave_variances(codes, n_visitors=np.full(60, 40), channel=WAVE)
+        assert np.ptp(variances, axis=0) == pytest.approx(0)  # as many reports each day
+        found.append(forecast_of(shares, variances))
+    errors = np.std(found, axis=0) / len(found) ** 0.5
+    true = [0.5, 0.3, 0.2, 0.1, 0.05]
+    assert (abs(np.mean(found, axis=0) - true) < 3.5 * errors).all()
+
+
+def test_the_square_wave_has_the_variance_of_the_estimate() -> None:
+    """Days with more reports have less, and those without reports none."""
+    codes = numbers_of_days(RANDOM(8))
+    codes[1] = 0
+    codes[2] *= 3
+    found = wave_variances(codes, n_visitors=3 * codes.sum(axis=1), channel=WAVE)
+    assert np.isnan(found[1]).all() and not np.isnan(found[[0, 2]]).any()
+    levels, weights = likeliest_levels(codes.sum(axis=0), channel=WAVE), np.tri(6, 5, -1).T
+    for day, n in ((0, 40), (2, 120)):
+        expected = wave_variance(levels, weights=weights, channel=WAVE, n_reports=n, n_population=3 * n)
+        assert found[day] == pytest.approx(expected)
+    assert np.isnan(wave_variances(codes * 0, n_visitors=np.zeros(60, np.int64), channel=WAVE)).all()
 
 
 def test_days_without_reports_are_gaps_of_smoothed_shares() -> None:

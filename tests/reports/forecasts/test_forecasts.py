@@ -1,14 +1,20 @@
 """Forecasts rest on published figures only, are computed once for each state, and follow holidays."""
 
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
 import numpy as np
 import pytest
 
+from ldp.estimation.estimators import pure_variance
+from ldp.estimation.noisy_estimators import UnionNoise, noise_variance
 from ldp.estimation.series.forecast import forecast
 from ldp.estimation.series.grid import Series
 from ldp.estimation.series.levels import DayFigures, forecast_days
+from ldp.estimation.series.smoothing import wave_variances
+from ldp.estimation.unions import union
+from reports.estimates.loading import Loaded, load
 from reports.estimates.models import DayNote
 from reports.estimates.queries import indicator_reports, single_days_of
 from reports.forecasts import actions, computing
@@ -181,6 +187,63 @@ def test_shares_of_equal_days_weigh_the_same_and_exact_totals_have_no_variance()
     known = n_reports > 0
     assert np.ptp((n_reports * errors**2)[known]) > 1e-2
     assert np.ptp((n_reports * shares.variances)[known]) < 1e-6
+
+
+def shares_and_variances(indicator) -> tuple[np.ndarray, np.ndarray]:
+    named = [each.figures for each in category_days(indicator)]
+    return np.array([each.values for each in named]).T, np.array([each.variances for each in named]).T
+
+
+def days_of(indicator) -> tuple[Loaded, np.ndarray, np.ndarray]:
+    """Tallies of an indicator, codes of each day, and its visitors."""
+    (loaded,) = load([indicator])
+    days = range(1, indicator.study.days + 1)
+    codes = [union(loaded.codes, first_day=day, last_day=day) for day in days]
+    visitors = [int(union(loaded.visitors, first_day=day, last_day=day)) for day in days]
+    return loaded, np.array(codes), np.array(visitors)
+
+
+def weighted(shares: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    return np.clip((weights * shares).sum(axis=0) / weights.sum(axis=0), 0, 1)
+
+
+@pytest.mark.parametrize("report", [None, "wave"])
+def test_days_of_a_number_are_weighed_at_the_mean_of_all_days(report) -> None:
+    scale = factory.SCALE if report is None else replace(factory.SCALE, report=report)
+    size = replace(factory.LENGTH, slug="size", kind="static", column="size", derive=None, scale=scale)
+    study = factory.published(size, factory.GENDER, epsilon="2", n=6000, days=14)
+    shares, variances = shares_and_variances(study.indicators.get(slug="size"))
+    loaded, codes, visitors = days_of(study.indicators.get(slug="size"))
+    if report is None:
+        reports = codes[:, ::2] + codes[:, 1::2]
+        expected = pure_variance(
+            weighted(shares, reports),
+            n_reports=reports,
+            n_population=visitors[:, None],
+            channel=loaded.channel,
+        )
+    else:
+        expected = wave_variances(codes, n_visitors=visitors, channel=loaded.channel)
+    assert shares.shape == (14, 4)
+    assert variances == pytest.approx(expected)
+
+
+def test_days_with_presence_noise_are_weighed_at_the_mean_of_all_days() -> None:
+    """The total of day t is that of t noisy cells."""
+    study = factory.create_noisy(presence_days=14, days=14)
+    factory.close(study, factory.crowd(study, n=4000), first=1, last=14)
+    shares, variances = shares_and_variances(study.indicators.get(slug="gender"))
+    loaded, codes, visitors = days_of(study.indicators.get(slug="gender"))
+    n = codes.sum(axis=1)[:, None]
+    known = ~np.isnan(shares).any(axis=1)
+    assert known.sum() > 5
+    mean = weighted(shares[known], n[known])
+    sizes = {"n_reports": n, "n_population": np.maximum(visitors[:, None], n), "channel": loaded.channel}
+    of_answers = pure_variance(mean, **sizes)
+    for day in np.flatnonzero(known):
+        noise = UnionNoise(channel=loaded.noise.channel, n_cells=int(day) + 1)
+        of_noise = noise_variance(mean, n_reports=float(n[day, 0]), noise=noise, channel=loaded.channel)
+        assert variances[day] == pytest.approx(of_answers[day] + of_noise)
 
 
 BASTILLE = date(2026, 7, 14)  # a Tuesday
