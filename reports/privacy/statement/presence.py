@@ -118,7 +118,8 @@ def presence_limits(spec: PlanSpec) -> dict[str, str]:
         more["tallies"] = text % {"names": tallies_words(spec.tallies)}
     missing = gettext(
         "Missing values: a person without a value for an indicator sends no report on that indicator, "
-        "neither a real one nor a made-up one. The number of reports is published without noise."
+        "neither a real one nor a made-up one. The number of people who send a report is published without "
+        "noise."
     )
     if any(asked.parts for asked in spec.indicators):
         missing += " " + gettext(
