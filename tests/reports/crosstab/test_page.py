@@ -388,6 +388,7 @@ class TestSingleIndicators:
         page = reader.get(f"{self.ADDRESS}&only-age=0,2&from=2024-05-31&to=2024-06-01")
         text = unescape(words(page))
         assert found["sentence"] in text and "Selected categories: Age" in text
+        assert "People who have no value for this indicator do not report." in text
         assert "<table" not in page.content.decode().split('id="windows"')[0]
 
     def test_the_link_to_the_answer_leads_back_to_it(self, reader, study) -> None:
