@@ -228,6 +228,10 @@ def test_combined_totals_are_more_accurate_and_raw_shares_stay_in_files(reader) 
     assert margin == pytest.approx(project_simplex(found.rows.value))
     assert margin == pytest.approx(cells.sum(axis=1), abs=1e-6)
     page = words(reader.get(f"{PAGE}?rows=age&combined=1"))
+    apart = "The share of selected categories above uses only the answers for this table"
+    assert apart not in page
+    for query, is_said in (("&combined=1", True), ("", False)):
+        assert (apart in words(reader.get(f"{PAGE}?rows=age&only-age=0{query}"))) == is_said
     assert "These shares combine the answers" in page and "Use only the answers for this combination" in page
     assert "Also use the answers for the individual indicators" in words(reader.get(f"{PAGE}?rows=age"))
     rows = csv_rows(reader.get("/studies/fair-2024/crosstab.csv?rows=age&combined=1"))
