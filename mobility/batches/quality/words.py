@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -99,7 +99,7 @@ def nothing_counts(batch: Batch, facts: Facts, calendar: StudyCalendar) -> str:
     seconds = [each for each in (facts.first_event, facts.last_event) if each is not None]
     if outside and outside == sum(batch.rows_ignored.values()) and len(seconds) == 2:
         first, last = (datetime.fromtimestamp(each, ZoneInfo(calendar.timezone)).date() for each in seconds)
-        return gettext(
+        text = gettext(
             "No rows were counted, because the dates in the file are outside the study period. The "
             "file covers %(found)s, and the study covers %(expected)s. Check that this is the right "
             "study and that the profile has the right date format."
@@ -107,6 +107,12 @@ def nothing_counts(batch: Batch, facts: Facts, calendar: StudyCalendar) -> str:
             "found": window_title(first, last),
             "expected": window_title(calendar.date_of(1), calendar.date_of(calendar.days)),
         }
+        if not any(_is_within(_swapped(day), calendar) for day in (first, last)):
+            return text
+        swapped = gettext(
+            "Day and month are probably swapped: in the other order, dates of the file are in the study."
+        )
+        return f"{text} {swapped}"
     reasons = Counter(batch.rows_ignored) + Counter(batch.rows_rejected)
     words = [
         f"{row_reason(reason, of_events=calendar.of_events)} ({number(rows)})"
@@ -116,6 +122,18 @@ def nothing_counts(batch: Batch, facts: Facts, calendar: StudyCalendar) -> str:
         "rows": number(batch.rows_read),
         "reasons": "; ".join(words),
     }
+
+
+def _swapped(day: date) -> date | None:
+    """The date with day and month in the other order; None if there is no such day."""
+    try:
+        return day.replace(month=day.day, day=day.month)
+    except ValueError:
+        return None
+
+
+def _is_within(day: date | None, calendar: StudyCalendar) -> bool:
+    return day is not None and calendar.date_of(1) <= day <= calendar.date_of(calendar.days)
 
 
 def silence(silent: SilentHours, calendar: StudyCalendar) -> str:

@@ -383,6 +383,10 @@ class TestWords:
           ("No rows were counted, because the dates in the file are outside the study period. The file covers Sat 1 Jun 2024 "
 "to Sun 2 Jun 2024 (2 days), and the study covers Wed 1 May 2024 to Tue 14 May 2024 (14 days). "
 "Check that this is the right study and that the profile has the right date format.")),
+         ("extract", 0, {"outside_period": 8}, {"first_event": 1709629200, "last_event": 1709629200},  # 5 March
+          ("No rows were counted, because the dates in the file are outside the study period. The file covers Tue 5 Mar 2024, "
+"and the study covers Wed 1 May 2024 to Tue 14 May 2024 (14 days). Check that this is the right study and that the profile has the "
+"right date format. Day and month are probably swapped: in the other order, dates of the file are in the study.")),
          ("extract", 0, {"outside_period": 6, "outside_area": 3}, {},
           "All 9 rows were ignored or rejected. Reasons: Event outside the study period (6); Cell "
           "outside the area (3)."),
