@@ -140,17 +140,14 @@ def test_the_variance_of_a_sum_is_that_of_moves_in_all_later_days(monkeypatch) -
         assert found.variances[place] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(("n", "moves"), [(120, 0.3), (760, 0.05)])
-def test_forecasts_of_sums_are_unbiased_and_intervals_cover(n: int, moves: float) -> None:
+def test_forecasts_of_short_histories_are_unbiased_and_intervals_cover() -> None:
     """Within 3.5 standard errors, for spans that end no further ahead than the history is long."""
-    spans = [(first, last) for first, last in SPANS if last <= n]
-    errors = []
+    n, spans, errors = 120, SPANS[:3], []
     for seed in range(60):
-        known = seasonal(n, seed=seed, noise=120, moves=moves, own=40)
-        if n < levels.YEAR_DAYS:  # without an effect of seasons the year is flat
-            known = replace(known, values=known.values - season_of(known))
+        known = seasonal(n, seed=seed, noise=120, moves=0.3, own=40)
+        known = replace(known, values=known.values - season_of(known))
         found = forecast_sums(known.until(n), spans=spans)
-        errors.append((sums_of(known, n)[: len(spans)] - found.values) / np.sqrt(found.variances))
+        errors.append((sums_of(known, n)[:3] - found.values) / np.sqrt(found.variances))
     z = np.array(errors)
     assert (np.abs(z.mean(axis=0)) < 3.5 * z.std(axis=0) / 60**0.5).all()
     for level, half in zip(forecasts.LEVELS, levels.Z, strict=True):
