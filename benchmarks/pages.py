@@ -205,13 +205,14 @@ def make_joint_study() -> "Study":
 
 
 def joint_pages_of(study: "Study") -> Iterator[Page]:
-    """The cross-tabulation, a filter sentence, and flows."""
+    """The cross-tabulation, a filter sentence, one about a single indicator, and flows."""
     from django.urls import reverse
 
     crosstab, flows = (reverse(f"reports:{name}", args=[study.slug]) for name in ("crosstab", "flows"))
     for name, path, budget_ms in (
         ("cross-tabulation, 12 x 37", crosstab, 150.0),
         ("cross-tabulation with a filter sentence", f"{crosstab}?only-group=2,3&only-region=5", 100.0),
+        ("selected categories of one indicator", f"{crosstab}?indicator=region&only-region=2,3,5", 100.0),
         ("flows, 62 x 62", flows, 250.0),
     ):
         yield Page(study=study.slug, name=name, path=path, budget_ms=budget_ms)
