@@ -162,11 +162,16 @@ def hidden_words(table: Table) -> list[str]:
         (view.row_part, table.rows, table.shown_rows),
         (view.column_part, table.columns, table.shown_columns),
     )
+    above = gettext(
+        "People without a value for %(part)s are not shown, because their share cannot be distinguished "
+        "from zero (95%% interval %(range)s)."
+    )
+    below = gettext(
+        "People without a value for %(part)s are not shown: because of the noise, the estimate of their "
+        "share is below zero (95%% interval %(range)s)."
+    )
     return [
-        gettext(
-            "People without a value for %(part)s are not shown, because their share cannot be distinguished "
-            "from zero (95%% interval %(range)s)."
-        )
+        (below if (margin[-1].ci_high or 0) < 0 else above)
         % {
             "part": part.name,
             "range": formats.percent_range(margin[-1].ci_low, margin[-1].ci_high),

@@ -163,9 +163,10 @@ def _is_natural(report: WindowReport, options: ReportOptions) -> bool:
 
 
 def _largest_first(report: WindowReport, options: ReportOptions) -> list[Estimate]:
-    def key(estimate: Estimate) -> tuple[bool, float]:
+    def key(estimate: Estimate) -> tuple[bool, float, float]:
         value = shown_value(report, estimate, options=options).value
-        return estimate.status != Status.OK or value is None, -(value or 0.0)
+        # Consistent values of several categories may be zero: then the unbiased ones decide.
+        return estimate.status != Status.OK or value is None, -(value or 0.0), -(estimate.frequency or 0.0)
 
     return sorted(report.estimates, key=key)
 

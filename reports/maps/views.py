@@ -1,6 +1,7 @@
 """Maps of the zones of an indicator: what the report page shows of them, and the days to play through."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -9,7 +10,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from reports.accounts.access import indicator_or_404, readers_only, study_or_404
-from reports.estimates.options import ReportOptions, ordered
+from reports.estimates.options import ReportOptions, ordered, shown_value
 from reports.estimates.queries import WindowReport, indicator_reports
 from reports.maps import zones as maps
 from reports.maps.shapes import AreaShapes, area_shapes
@@ -47,7 +48,10 @@ def map_context(
         "classes_words": maps.classes_words(options),
         "has_other_zones": len(set(shapes.names) - set(zones)) > 0,
         "layers": shapes.layers,
-        "not_on_map": maps.not_on_map(ordered(report, options=options), names=shapes.names),
+        "not_on_map": [
+            replace(each, **{options.measure: shown_value(report, each, options=options).value})
+            for each in maps.not_on_map(ordered(report, options=options), names=shapes.names)
+        ],
         "map_summary": _summary(report, frame=frame, bounds=bounds),
     }
 

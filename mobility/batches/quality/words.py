@@ -244,12 +244,10 @@ def unmatched_notes(facts: Facts) -> Iterator[str]:
         ) % {"rows": number(facts.unmatched_more)}
     if facts.unmatched_hidden:
         yield ngettext(
-            "In %(rows)s row, the cell column contains text that does not look like the ID of a cell "
-            "in the area. The text is not shown or kept, because it could be personal data. Check "
-            "that the columns are not swapped.",
-            "In %(rows)s rows, the cell column contains text that does not look like the ID of a "
-            "cell in the area. The text is not shown or kept, because it could be personal data. "
-            "Check that the columns are not swapped.",
+            "In %(rows)s row, the text in the cell column differs so much from the cells of the area that "
+            "it is not shown or kept: it could be personal data. Check that the columns are not swapped.",
+            "In %(rows)s rows, the text in the cell column differs so much from the cells of the area that "
+            "it is not shown or kept: it could be personal data. Check that the columns are not swapped.",
             facts.unmatched_hidden,
         ) % {"rows": number(facts.unmatched_hidden)}
 

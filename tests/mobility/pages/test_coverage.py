@@ -201,7 +201,7 @@ class TestChecks:
             text, "FR-0 100 FR-1 99", "FR-9 91",
             "For 5 of the rows outside the area, the network cells are not listed.",
         )  # fmt: skip
-        says(text, "In 1 row, the cell column contains text that does not look like the ID")
+        says(text, "In 1 row, the text in the cell column differs so much")
         assert "FR-10" not in text
         response = client.get(reverse("operator:unmatched_cells", args=[batch.pk]))
         assert response.headers["Content-Type"] == "text/csv; charset=utf-8"
@@ -274,7 +274,7 @@ class TestOfFiles:  # checks of real files, from the upload to the page and to t
         says(text, "They count as outside the area: 3 of 47 (6.4%)", "Otherwise, you need not do anything")
         says(text, "age 2 of 48 (4.2%) cell 1 of 48 (2.1%) msisdn 0 of 48 (0.0%) time 0 of 48 (0.0%)")
         says(text, "3 of 49 rows contain errors", "bad_timestamp 1 49 time", "wrong_columns 1 50")
-        says(text, "In 1 row, the cell column contains text that does not look like the ID of a cell")
+        says(text, "In 1 row, the text in the cell column differs so much")
         kept = json.dumps([str(value) for value in Batch.objects.filter(pk=batch.pk).values_list()])
         assert "FR-999" in kept
         assert self.SWAPPED not in kept + text

@@ -107,6 +107,19 @@ def test_each_cell_has_its_figure_and_those_that_may_be_zero_are_faded(reader) -
     assert "People without a value for Town are not shown" in words(reader.get(f"{PAGE}?rows=age"))
 
 
+def test_an_interval_below_zero_is_not_said_to_hold_it(reader, monkeypatch) -> None:
+    published(AGE, TOWN, epsilon="1")
+    margins = queries.figures_of_whole
+
+    def below(*words_of, **facts):
+        *shown, last = margins(*words_of, **facts)
+        return [*shown, replace(last, ci_low=-0.2, ci_high=-0.1)]
+
+    monkeypatch.setattr(queries, "figures_of_whole", below)
+    text = words(reader.get(f"{PAGE}?rows=age"))
+    assert "the estimate of their share is below zero (95% interval \u221220.0 to \u221210.0%)" in text
+
+
 def test_days_and_layout_are_kept_by_links_and_forms(reader, study) -> None:
     html = reader.get(f"{PAGE}?from=2024-05-31&to=2024-06-01&shares=row&{QUESTION}").content.decode()
     assert html.count('name="only-age" value="0,1"') == 1  # hidden, in the form of the table

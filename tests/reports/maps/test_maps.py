@@ -154,7 +154,7 @@ def test_page_has_map_table_legend_and_what_is_no_zone(reader, mapped) -> None:
     text = text_of(html)
     for part in (
         *(row.text for row in maps.legend(scale, options=OPTIONS)),
-        f"Not on the map NR: {formats.percent(rest.frequency)} {estimates_texts.share_range(rest)}",
+        f"Not on the map NR: {formats.percent(rest.consistent)} {estimates_texts.share_range(rest)}",
         "Data table",
         "values range from " + maps.bounds_words(scale, options=OPTIONS),
     ):

@@ -108,7 +108,7 @@ def test_study_page_says_who_counts_how_answers_are_protected_and_its_key_figure
         f"<dd>{formats.number(int(visitors[1, 4]))}</dd>",
         f"{formats.number(max(daily))} visitors",
         f"<dd>{formats.decimal(sum(daily) / int(visitors[1, 4]), decimals=2)}</dd>",
-        "These figures are exact",
+        "Figures without a range are exact",
         *(reverse("reports:indicator", args=["fair-2024", each.slug]) for each in fair.indicators.all()),
     ):
         assert words in text
@@ -537,12 +537,14 @@ def test_every_choice_survives_the_address_and_nonsense_is_the_default() -> None
 
 
 def test_sorted_is_largest_first_and_keeps_every_category() -> None:
-    report = report_of(factory.published(factory.MANY, epsilon="3"), "region", 1, 4)
+    report = report_of(factory.published(factory.MANY, epsilon="1"), "region", 1, 4)
     for values, attribute in (("unbiased", "frequency"), ("consistent", "consistent")):
         found = ordered(report, options=ReportOptions(order="sorted", values=values))
         sizes = [getattr(estimate, attribute) for estimate in found]
         assert sizes == sorted(sizes, reverse=True)
         assert {estimate.category for estimate in found} == {e.category for e in report.estimates}
+        zeros = [each.frequency for each in found if each.consistent == 0]
+        assert len(zeros) > 1 and zeros == sorted(zeros, reverse=True)
     assert ordered(report, options=ReportOptions(order="natural")) == report.estimates
 
 

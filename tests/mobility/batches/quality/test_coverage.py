@@ -427,7 +427,5 @@ class TestWords:
         facts = Facts.of({"unmatched_more": 1, "unmatched_hidden": 1234})
         more, hidden = map(plain, words.unmatched_notes(facts))
         assert more == "For 1 of the rows outside the area, the network cell is not listed."
-        assert hidden.startswith(
-            "In 1,234 rows, the cell column contains text that does not look like the ID"
-        )
+        assert hidden.startswith("In 1,234 rows, the text in the cell column differs so much")
         assert list(words.unmatched_notes(Facts.of({}))) == []
