@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from reports.accounts.access import indicator_or_404, readers_only, study_or_404
 from reports.estimates.options import ReportOptions, ordered, shown_value
-from reports.estimates.queries import WindowReport, indicator_reports
+from reports.estimates.queries import Estimate, WindowReport, indicator_reports
 from reports.maps import zones as maps
 from reports.maps.shapes import AreaShapes, area_shapes
 from reports.studies.models import Area, Indicator
@@ -49,11 +49,21 @@ def map_context(
         "has_other_zones": len(set(shapes.names) - set(zones)) > 0,
         "layers": shapes.layers,
         "not_on_map": [
-            replace(each, **{options.measure: shown_value(report, each, options=options).value})
+            _as_shown(report, each, options)
             for each in maps.not_on_map(ordered(report, options=options), names=shapes.names)
         ],
         "map_summary": _summary(report, frame=frame, bounds=bounds),
     }
+
+
+def _as_shown(report: WindowReport, estimate: Estimate, options: ReportOptions) -> Estimate:
+    """Return the estimate with the value that the map would show."""
+    value = shown_value(report, estimate, options=options).value
+    return (
+        replace(estimate, frequency=value)
+        if options.measure == "frequency"
+        else replace(estimate, visitors=value)
+    )
 
 
 @require_safe

@@ -537,7 +537,7 @@ def test_every_choice_survives_the_address_and_nonsense_is_the_default() -> None
 
 
 def test_sorted_is_largest_first_and_keeps_every_category() -> None:
-    report = report_of(factory.published(factory.MANY, epsilon="1"), "region", 1, 4)
+    report = report_of(factory.published(factory.MANY, epsilon="0.5"), "region", 1, 4)
     for values, attribute in (("unbiased", "frequency"), ("consistent", "consistent")):
         found = ordered(report, options=ReportOptions(order="sorted", values=values))
         sizes = [getattr(estimate, attribute) for estimate in found]
