@@ -61,7 +61,8 @@ ROW_REASONS: Words = {
 EVENT_ROW_REASONS: Words = {"duplicate": _("Same event as another row of this file or of an earlier file")}
 NOTES: Words = {
     "conflicting_value": _(
-        "Subscribers with conflicting values for a static indicator (the first value is kept)"
+        "Subscribers with conflicting values for a static indicator that they report on (the first value is "
+        "kept)"
     ),
     "late_change": _(
         "Daily values that changed after an answer was recorded for the day (the recorded answer stays "
