@@ -41,7 +41,7 @@ from reports.forecasts.series import (
 from reports.slots.queries import presence
 from reports.studies.models import Indicator, Study
 
-VERSION: Final = 4  # of a result's layout and of the methods
+VERSION: Final = 5  # of a result's layout and of the methods
 SLOTS_AHEAD: Final = 48
 BACKTEST_HOURS: Final = (0, 1, 2, 6, 24)  # ahead; 0: the next slot
 BACKTEST_DAYS: Final = 14

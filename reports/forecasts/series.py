@@ -13,7 +13,7 @@ from ldp import PlanSpec
 from ldp.estimation.estimators import ENDLESS
 from ldp.estimation.series.grid import Floats, Series
 from ldp.estimation.series.levels import DayFigures
-from ldp.estimation.series.smoothing import share_variances, wave_variances
+from ldp.estimation.series.smoothing import numbers_of_events, share_variances, wave_variances
 from ldp.estimation.unions import union
 from ldp.estimation.windows import IndicatorTallies
 from ldp.privacy.slots import DAY_MINUTES
@@ -136,23 +136,19 @@ def category_days(indicator: Indicator) -> list[NamedFigures]:
 def event_days(indicator: Indicator, *, last: int, ahead: int) -> list[NamedFigures]:
     """Events of each day in all, and estimated ones of each category, up to study day `last`.
 
-    The variance of a category's number is that of its share, times the square of the exact number of events.
-    A day without events has none of any category. On a day whose events all answer other indicators, those
-    of a category are taken to be as many as by its mean share.
+    Each category's are its share of the exact number of events.
     """
     study = indicator.study
     reports, tallies = _reports(indicator, last=last)
-    shares = np.array([[each.frequency for each in report.estimates] for report in reports], np.float64)
-    events = np.array(events_by_day(study)[:last], np.float64)
-    n_reports = np.array([[report.n_reports or 0] for report in reports])
-    is_known = ~np.isnan(shares).any(axis=1, keepdims=True)
-    mean = np.where(is_known, n_reports * shares, 0).sum(axis=0) / max(int(n_reports[is_known].sum()), 1)
-    drawn = np.clip(mean, 0, 1) * (1 - np.clip(mean, 0, 1))
-    of_day = events[:, np.newaxis]
-    values = of_day * np.where(is_known, shares, mean)
-    variances = np.where(is_known, of_day**2 * _variances(reports, tallies, shares), of_day * drawn)
+    events = events_by_day(study)[:last]
+    values, variances = numbers_of_events(
+        np.array([[each.frequency for each in report.estimates] for report in reports], np.float64),
+        n_reports=np.array([report.n_reports or 0 for report in reports]),
+        n_events=np.array(events),
+        channel=tallies.channel,
+    )
     columns = zip(indicator.categories, values.T.tolist(), variances.T.tolist(), strict=True)
-    known = {"": (events.tolist(), [0.0] * last)}
+    known = {"": ([float(each) for each in events], [0.0] * last)}
     known |= {name: (of_category, noise) for name, of_category, noise in columns}
     return _figures(study, known, ahead=ahead)
 

@@ -30,6 +30,7 @@ from ldp.protocols.faked_reports import PriorFakedChannel
 from ldp.protocols.numbers.wave import WaveChannel
 
 MOVES: Final = 10.0 ** np.arange(-4.0, 1.1, 0.5)  # variances of a day's move, of the figures' variance
+AROUND: Final = 28  # days
 FALSE_ALARMS: Final = 0.01  # probability that an ordinary day is flagged, for any category
 
 
@@ -151,6 +152,44 @@ def share_variances(
     return np.array(of_noise) + pure_variance(
         levels, n_reports=reports, n_population=visitors, channel=channel
     )
+
+
+def numbers_of_events(
+    shares: Floats, *, n_reports: NDArray[np.int64], n_events: NDArray[np.int64], channel: PureChannel
+) -> tuple[Floats, Floats]:
+    """Estimated events of each category on consecutive days, and the variance of their noise.
+
+    Parameters
+    ----------
+    shares : float64, shape (days, categories); NaN on days without reports
+    n_reports, n_events : int64, shape (days,); n_events is exact
+    channel : as used for the reports
+
+    Returns
+    -------
+    values, variances : float64, shape of shares
+
+    Notes
+    -----
+    On a day without reports the events are shared out as on average. The noise of a day grows with its
+    number of events: weighed by it, days with few events would count more, and the level would be too low.
+    So variances are those of the mean number of the four weeks around a day.
+    """
+    is_known = ~np.isnan(shares).any(axis=1, keepdims=True)
+    weights = np.where(is_known, n_reports[:, np.newaxis], 0)
+    mean = (weights * np.nan_to_num(shares)).sum(axis=0) / max(int(weights.sum()), 1)
+    filled = np.where(is_known, shares, mean)
+    reports, events = (
+        np.convolve(each, np.ones(AROUND), "same")[:, np.newaxis]
+        / np.convolve(np.ones(len(each)), np.ones(AROUND), "same")[:, np.newaxis]
+        if len(each) >= AROUND
+        else np.full((len(each), 1), each.mean())
+        for each in (n_reports, n_events)
+    )
+    at = np.broadcast_to(np.clip(mean, 0, 1), shares.shape)
+    least = np.maximum(reports, 1 / AROUND)
+    noise = pure_variance(at, n_reports=least, n_population=np.maximum(events, least), channel=channel)
+    return n_events.astype(np.float64)[:, np.newaxis] * filled, events**2 * noise
 
 
 def wave_variances(

@@ -13,7 +13,7 @@ import pytest
 from ldp import GrrChannel, grr_channel
 from ldp.estimation.series.forecast import LEVELS
 from ldp.estimation.series.levels import DayFigures, Z, forecast_sums
-from ldp.estimation.series.smoothing import share_variances
+from ldp.estimation.series.smoothing import numbers_of_events
 
 DAYS = 760
 SPANS = [(1, 1), (3, 9), (20, 49), (50, 140), (100, 464)]
@@ -35,9 +35,9 @@ def errors_of(channel: GrrChannel, *, moves: float, random: np.random.Generator)
     chances = np.full((len(SHARES), len(SHARES)), q) + (p - q) * np.eye(len(SHARES))
     answers = random.multinomial(asked, chances).sum(axis=1)
     shares = (answers / n_reports[:, np.newaxis] - q) / (p - q)
-    noise = share_variances(shares, n_reports=n_reports, n_visitors=events, channel=channel)
-    values = np.column_stack([events, events[:, np.newaxis] * shares])
-    variances = np.column_stack([np.zeros(DAYS), events[:, np.newaxis] ** 2 * noise])
+    numbers, noise = numbers_of_events(shares, n_reports=n_reports, n_events=events, channel=channel)
+    values = np.column_stack([events, numbers])
+    variances = np.column_stack([np.zeros(DAYS), noise])
     sums = np.column_stack([true.sum(axis=1), true])
     found = []
     for value, variance, ahead in zip(values.T, variances.T, sums.T, strict=True):
@@ -71,3 +71,24 @@ def test_forecasts_are_unbiased_and_intervals_cover(epsilon: str, moves: float, 
         reach = 3.5 * (level * (1 - level) / keys) ** 0.5
         assert (covered > level - reach).all()
         assert (covered < level + reach).all() or moves < 0.5
+
+
+def test_days_of_few_events_count_as_much_as_others() -> None:
+    """Weighed by the noise of the day itself, many days without events would pull the level to 0."""
+    channel, random, found = grr_channel(epsilon=Fraction(2), domain_size=3), np.random.default_rng(1), []
+    p, q = float(channel.p), float(channel.q)
+    chances = q + (p - q) * SHARES
+    for _ in range(60):
+        events = random.poisson(1.5, 200)
+        answers = random.multinomial(events, chances)
+        with np.errstate(invalid="ignore"):
+            shares = (answers / events[:, np.newaxis] - q) / (p - q)
+        values, noise = numbers_of_events(shares, n_reports=events, n_events=events, channel=channel)
+        found.append([
+            forecast_sums(
+                DayFigures(values=value, variances=variance, weekdays=np.arange(230) % 7), spans=[(1, 28)]
+            ).values[0]
+            for value, variance in zip(values.T, noise.T, strict=True)
+        ])  # fmt: skip
+    errors = np.mean(found, axis=0) - 28 * 1.5 * SHARES
+    assert (np.abs(errors) < 3.5 * np.std(found, axis=0) / 60**0.5).all()
