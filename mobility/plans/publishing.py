@@ -160,7 +160,7 @@ def _replace(
     draft: PlanDraft, definition: StudyDefinition, *, approval: Approval, with_copy: Callable[[], None]
 ) -> None:
     with transaction.atomic(using="default"):
-        Study.objects.select_for_update(no_key=True).get(slug=draft.slug)  # one replaces at a time
+        Study.objects.select_for_update().get(slug=draft.slug)  # one replaces at a time
         with transaction.atomic(using="vault"):
             with_copy()
             row = VaultStudy.objects.select_for_update(of=("self",)).get(slug=draft.slug)

@@ -11,7 +11,7 @@ from ldp.estimation.windows import Quantity
 from reports.base import formats
 from reports.compare import queries
 from reports.compare.queries import Comparison, Kind
-from reports.estimates.picker import requested_window
+from reports.estimates.picker import requested_window, window_in_address
 from reports.estimates.queries import Counts, Window, WindowError, shown_visitors, visitor_unions
 from reports.studies.models import Indicator, Study
 
@@ -57,7 +57,7 @@ def with_defaults(query: QueryDict, kind: Kind, indicator: Indicator) -> QueryDi
     visitors = visitor_unions(study)
     window = requested_window(query, indicator=indicator, visitors=visitors)
     early, late = _ends(study, visitors)
-    if not query.get("from") or window.days == study.days:
+    if window_in_address(query, study) is None or window.days == study.days:
         window, other = late, early
     elif window.days == 1:
         other = late if window == early else early
@@ -70,6 +70,12 @@ def with_defaults(query: QueryDict, kind: Kind, indicator: Indicator) -> QueryDi
     for name, day in sides.items():
         filled[name] = study.date_of(day).isoformat()
     return filled
+
+
+def is_whole(query: QueryDict, study: Study) -> bool:
+    """Return whether an address names all days of the study: there are none to compare them with."""
+    asked = window_in_address(query, study)
+    return asked is not None and asked.days == study.days
 
 
 def _ends(study: Study, visitors: Counts) -> tuple[Window, Window]:

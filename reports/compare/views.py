@@ -26,6 +26,7 @@ from reports.compare.query import (
     asked_of,
     compared,
     is_complete,
+    is_whole,
     kind_of,
     measure_of,
     name_of,
@@ -56,7 +57,7 @@ def comparison(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResp
     status = 200
     try:
         query = with_defaults(query, kind, found)
-        context["is_replaced"] = bool(request.GET.get("from")) and query["from"] != request.GET["from"]
+        context["is_replaced"] = query is not request.GET and is_whole(request.GET, found.study)
         asked = asked_of(query, kind, indicator=found, others=others)
     except (AddressError, WindowError) as error:
         asked = {}

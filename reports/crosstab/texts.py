@@ -17,7 +17,6 @@ from reports.base.status import Status
 from reports.crosstab.joints import Joint, Part
 from reports.crosstab.queries import Figure, Measured, Table
 from reports.crosstab.query import View
-from reports.estimates.options import VALUES_CHOICES
 from reports.estimates.picker import window_title
 from reports.estimates.texts import beyond_words
 from reports.studies.models import Study
@@ -80,9 +79,9 @@ def sentence(
     figure: Figure,
     choice: Mapping[int, Sequence[int]],
     *,
-    values: str = VALUES_CHOICES[0],
+    values: str = "unbiased",
 ) -> str:
-    """The answer to a question, "consistent" or "unbiased"; the interval is that of the unbiased one."""
+    """The answer to a question, "consistent" or, as in files, "unbiased", whose interval it names."""
     shown = figure.shown(values)
     study, window = measured.report.study, measured.report.window
     facts = {

@@ -37,7 +37,7 @@ def replace_plan_rows(
     PlanInUseError : something was counted, the study is closed, or another plan is in force
     BudgetExceededError : a cap of its population forbids it
     """
-    study = Study.objects.select_for_update(no_key=True).get(slug=definition.slug)
+    study = Study.objects.select_for_update().get(slug=definition.slug)
     spec = definition.plan_spec(version=version)
     old = study.plans.get(superseded_at=None)
     if (old.version, old.spec_hash) == (version, plan_hash(spec)):

@@ -86,7 +86,7 @@ def selection_findings(measured: Measured, view: View) -> Findings:
         title=gettext("Selected categories: %(name)s") % {"name": report.indicator.shown_name},
         sheet="selection",
         reports=(report,),
-        words=(texts.sentence(measured, figure, view.choice, values=view.values),),
+        words=(texts.sentence(measured, figure, view.choice),),
         before=head_of(report),
         rows=[{"selected_categories": texts.file_conditions(view.joint, view.choice)} | numbers_of(figure)],
         after=tail_of(report),

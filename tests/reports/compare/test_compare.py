@@ -229,10 +229,13 @@ def test_the_page_opens_with_two_days_and_each_other_day_is_one_press_away(reade
     assert chosen("?from=2024-05-31") == ["Fri 31 May 2024", first]
     assert chosen("?from=2024-05-30") == [first, last]
     assert chosen("?from=2024-05-30&to=2024-05-31") == []  # ranges have a form
+    assert chosen("?to=2024-05-30") == [first, last]
     one, other = sides("")
     assert [len(one), len(other)] == [3, 3]  # no day is compared with itself
     for query, is_said in (
         ("?from=2024-05-30&to=2024-06-02", True),
+        ("?from=2024-06-02&to=2024-05-30", True),
+        ("?from=2024-06-01&to=2024-05-31", False),
         ("", False),
         ("?from=2024-05-31", False),
     ):
