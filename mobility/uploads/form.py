@@ -1,5 +1,6 @@
 """The upload form of a study: profiles to choose from, uploads that rest, and what its script says."""
 
+import json
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -20,7 +21,11 @@ class ProfileChoice:
     name: str
     words: str
     address: str
-    columns: str
+    columns: tuple[str, ...]
+
+    @property
+    def columns_json(self) -> str:
+        return json.dumps(self.columns)
 
 
 def upload_context(study: VaultStudy, *, by: str) -> dict[str, object]:
@@ -57,7 +62,7 @@ def _choice(study: VaultStudy, profile: Profile) -> ProfileChoice:
         name=profile.name,
         words=_profile_words(profile.name),
         address=_profile_address(study, profile.name),
-        columns="" if profile.kind == "opt_out" else ", ".join(profile.all_columns),
+        columns=() if profile.kind == "opt_out" else profile.all_columns,
     )
 
 

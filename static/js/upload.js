@@ -188,11 +188,13 @@ function showProfile() {
   const chosen = part("profile").selectedOptions[0];
   part("profile-link").textContent = chosen.value;
   part("profile-link").href = chosen.dataset.address;
-  part("columns").textContent = chosen.dataset.columns;
-  part("expected").hidden = !chosen.dataset.columns;
+  const columns = JSON.parse(chosen.dataset.columns);
+  part("columns").textContent = columns.join(", ");
+  part("expected").hidden = !columns.length;
 }
 
 // The header of a chosen text file next to the columns of the profile; it is read here, and nothing is sent.
+// Quoted names are not taken apart: of such a header nothing is said.
 const HEADER_BYTES = 65536;
 const DELIMITERS = [",", ";", "\t", "|"];
 const PACKED = [[0x1f, 0x8b], [0x28, 0xb5, 0x2f, 0xfd], [0x50, 0x41, 0x52, 0x31]]; // gzip, zstd, Parquet
@@ -209,8 +211,9 @@ function missingColumns(bytes, wanted) {
   const end = bytes.findIndex((byte) => byte === 10 || byte === 13);
   if (end < 0 || bytes.includes(0) || PACKED.some((magic) => magic.every((byte, place) => bytes[place] === byte))) return [];
   const header = decoded(bytes.slice(0, end));
+  if (header.includes('"') || wanted.some((name) => DELIMITERS.some((delimiter) => name.includes(delimiter)))) return [];
   const missing = DELIMITERS.map((delimiter) => {
-    const names = header.split(delimiter).map((name) => name.trim().replace(/^"(.*)"$/, "$1"));
+    const names = header.split(delimiter).map((name) => name.trim());
     return wanted.filter((name) => !names.includes(name));
   });
   return missing.reduce((least, each) => (each.length < least.length ? each : least));
@@ -221,7 +224,7 @@ async function checkHeader() {
   const wanted = part("profile").selectedOptions[0].dataset.columns;
   const bytes = file && new Uint8Array(await file.slice(0, HEADER_BYTES).arrayBuffer());
   if (part("file").files[0] !== file || part("profile").selectedOptions[0].dataset.columns !== wanted) return;
-  const missing = file && wanted ? missingColumns(bytes, wanted.split(", ")) : [];
+  const missing = file ? missingColumns(bytes, JSON.parse(wanted)) : [];
   say("misfit", missing.length ? fill(texts.columns, { columns: missing.join(", ") }) : "");
 }
 part("file").addEventListener("change", checkHeader);

@@ -149,6 +149,18 @@ def test_a_file_that_lacks_columns_is_noticed_and_goes_along_to_a_new_profile(si
     lacking = good | {"name": "lacking.csv", "buffer": f"{header.replace('msisdn', 'caller')}\n".encode()}
     page.set_input_files("#upload-file", lacking)
     expect(misfit).to_have_text(re.compile("which the profile expects: msisdn. Choose another profile"))
+    quoted = good | {"name": "quoted.csv", "buffer": b'"cell, id","caller"\n'}  # not taken apart
+    page.set_input_files("#upload-file", quoted)
+    expect(misfit).to_be_hidden()
+    page.set_input_files("#upload-file", lacking)
+    expect(misfit).to_be_visible()
+    page.locator("#upload-profile option:checked").evaluate(
+        "option => { option.dataset.columns = JSON.stringify(['caller', 'cell, id']); }"
+    )
+    page.get_by_label(re.compile("^Profile")).dispatch_event("change")
+    expect(page.locator("#upload-columns")).to_have_text("caller, cell, id")
+    expect(misfit).to_be_hidden()
+    page.reload()
     packed = good | {"name": "packed.csv.gz", "buffer": b"\x1f\x8b\x08\n"}
     page.set_input_files("#upload-file", packed)
     expect(misfit).to_be_hidden()
