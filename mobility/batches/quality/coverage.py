@@ -1,6 +1,7 @@
 """Coverage of days by each source: the calendar of a study."""
 
-from collections.abc import Collection, Iterable
+from collections import defaultdict
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from enum import StrEnum
@@ -77,8 +78,9 @@ def coverage_of(study_id: int, *, now: datetime | None = None) -> Coverage:
     """Coverage of a study as it is now; `now` decides which days are not due yet."""
     calendar = calendar_of(study_id)
     history = history_of(study_id)
-    today = (now or timezone.now()).astimezone(ZoneInfo(calendar.timezone)).date()
-    sources, closed = _sources(study_id, history), closed_days(study_id)
+    zone = ZoneInfo(calendar.timezone)
+    today = (now or timezone.now()).astimezone(zone).date()
+    sources, closed = _sources(study_id, history, zone), closed_days(study_id)
     return cover(history, calendar=calendar, sources=sources, closed=closed, today=today)
 
 
@@ -93,14 +95,20 @@ def files_by_day(coverage: Coverage) -> dict[int, dict[str, int]]:
 
 
 def cover(
-    history: History, *, calendar: StudyCalendar, sources: Iterable[str], closed: Collection[int], today: date
+    history: History,
+    *,
+    calendar: StudyCalendar,
+    sources: Mapping[str, date | None],
+    closed: Collection[int],
+    today: date,
 ) -> Coverage:
     """The calendar of `sources`.
 
-    A source has to bring no day before its first one that others brought: its profile may be new.
+    A source owes a day that others brought from its creation on, or from its first day if that is earlier.
 
     Parameters
     ----------
+    sources : the day in the study's time zone on which the profile of each was created; None: built in
     closed : days that take no more rows
     today : in the study's time zone; a day is missing only when it is over
     """
@@ -108,31 +116,55 @@ def cover(
     brought = {day for day in calendar.all_days if known.taken_in(day)}
     covered = tuple(
         _source_coverage(
-            source, known.of_source(source), calendar, brought=brought, closed=closed, today=today
+            source,
+            known.of_source(source),
+            calendar,
+            created=created,
+            brought=brought,
+            closed=closed,
+            today=today,
         )
-        for source in sources
+        for source, created in sources.items()
     )
-    return Coverage(sources=covered, unattributed=_unattributed(history))
+    return Coverage(sources=covered, unattributed=_unattributed(known))
 
 
-def _sources(study_id: int, history: History) -> list[str]:
+def _sources(study_id: int, history: History, zone: ZoneInfo) -> dict[str, date | None]:
     """Profiles of events that were created here, or whose files were accepted or failed on known days."""
     defined = ExtractProfile.objects.filter(study=study_id, definition__kind="events")
+    created = {name: at.astimezone(zone).date() for name, at in defined.values_list("name", "created_at")}
     known = _without_made_up(history)
     used = {each.source for each in known.deliveries if each.is_taken_in or each.days}
-    names = used | set(defined.values_list("name", flat=True))
-    return sorted(names, key=lambda name: (name != DEFAULT, name)) or [DEFAULT]
+    names = sorted(used | set(created), key=lambda name: (name != DEFAULT, name)) or [DEFAULT]
+    return {name: created.get(name) for name in names}
 
 
 def _without_made_up(history: History) -> History:
-    """Leave out failed files that were published since under the same name, with any profile."""
-    published = {each.filename: each.at for each in history.deliveries if each.is_taken_in}
+    """Leave out failed files that were published since."""
+    published: dict[str, list[Delivery]] = defaultdict(list)
+    for each in history.deliveries:
+        if each.is_taken_in and each.rows_accepted:
+            published[each.filename].append(each)
     kept = (
         each
         for each in history.deliveries
-        if each.is_taken_in or each.filename not in published or published[each.filename] < each.at
+        if each.is_taken_in or not any(_makes_up(later, each) for later in published[each.filename])
     )
     return replace(history, deliveries=tuple(kept))
+
+
+def _makes_up(published: Delivery, failed: Delivery) -> bool:
+    """Return whether a published file is a failed one of the same name, sent again.
+
+    With another profile it must have the same content, as many sources have files of one name.
+    """
+    if published.at < failed.at:
+        return False
+    if published.source == failed.source:
+        return True
+    if published.content_hash and failed.content_hash:
+        return published.content_hash == failed.content_hash
+    return bool(failed.days) and failed.days <= published.days
 
 
 def _source_coverage(
@@ -140,6 +172,7 @@ def _source_coverage(
     history: History,
     calendar: StudyCalendar,
     *,
+    created: date | None,
     brought: Collection[int],
     closed: Collection[int],
     today: date,
@@ -148,13 +181,14 @@ def _source_coverage(
     hours = {day: total_hours(of_day, day) for day, of_day in files.items()}
     announced = {day for day, of_day in files.items() if of_day and of_day[-1].more_to_come} - set(closed)
     whole = {day for day, of_day in files.items() if of_day} - announced
-    first = min((day for each in history.deliveries if each.is_taken_in for day in each.days), default=None)
+    starts = [calendar.date_of(day) for each in history.deliveries if each.is_taken_in for day in each.days]
+    start = min(starts if created is None else [*starts, created], default=date.max)
     days = []
     for day in calendar.all_days:
         silent = silent_hours(day, hours, others=whole, calendar=calendar) if day in whole else []
         last = history.latest(day)
         is_partial, is_over = day in announced or bool(silent), calendar.date_of(day) < today
-        is_expected = day not in brought or (first is not None and day > first)
+        is_expected = day not in brought or calendar.date_of(day) >= start
         days.append(
             DayCoverage(
                 day=day,
@@ -184,16 +218,13 @@ def _status(history: History, day: int, *, is_partial: bool, is_over: bool, is_e
 
 
 def _unattributed(history: History) -> tuple[Delivery, ...]:
-    """Files that failed without a day, newest first, unless the same name was published since.
-
-    A file that failed with the wrong profile can be published with another one, so any source counts.
-    """
+    """Files that failed without a day, newest first; of the same name and source, the last counts."""
     found: dict[tuple[str, str], Delivery] = {}
     for each in history.deliveries:
+        if each.is_taken_in:
+            continue
         name = (each.source, each.filename)
         found.pop(name, None)
-        if each.is_taken_in:
-            found = {key: failed for key, failed in found.items() if failed.filename != each.filename}
-        elif not each.days:
+        if not each.days:
             found[name] = each
     return tuple(reversed(found.values()))

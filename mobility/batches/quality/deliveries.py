@@ -17,7 +17,7 @@ NO_HOURS: Hours = (0,) * HOURS_A_DAY
 # Everything a delivery is made of; a batch has more, and there can be thousands.
 _FIELDS = (
     "pk", "profile", "filename", "state", "failure", "more_to_come", "finished_at", "days_touched",
-    "rows_read", "rows_ignored", "rows_rejected", "checks",
+    "content_hash", "rows_read", "rows_accepted", "rows_ignored", "rows_rejected", "checks",
 )  # fmt: skip
 
 
@@ -27,6 +27,7 @@ class Delivery:
 
     at : when it ended; files of a study are processed one after the other
     days : study days of which it has accepted rows
+    content_hash : empty once one of them was undone
     rows_formed : rows with all columns, of people who may be counted: an empty value is one of them
     """
 
@@ -38,7 +39,9 @@ class Delivery:
     more_to_come: bool
     at: datetime
     days: frozenset[int]
+    content_hash: str
     rows_read: int
+    rows_accepted: int
     rows_rejected: int
     rows_formed: int
     facts: Facts
@@ -56,7 +59,9 @@ class Delivery:
             more_to_come=row["more_to_come"],
             at=row["finished_at"],
             days=frozenset(row["days_touched"]),
+            content_hash=row["content_hash"],
             rows_read=row["rows_read"],
+            rows_accepted=row["rows_accepted"],
             rows_rejected=sum(rejected.values()),
             rows_formed=row["rows_read"] - unformed - row["rows_ignored"].get("opted_out", 0),
             facts=Facts.of(row["checks"]),

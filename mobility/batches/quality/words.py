@@ -107,7 +107,7 @@ def nothing_counts(batch: Batch, facts: Facts, calendar: StudyCalendar) -> str:
             "found": window_title(first, last),
             "expected": window_title(calendar.date_of(1), calendar.date_of(calendar.days)),
         }
-        if not any(_is_within(_swapped(day), calendar) for day in (first, last)):
+        if not all(_is_within(_swapped(day), calendar) for day in (first, last)):
             return text
         swapped = gettext(
             "Day and month are probably swapped: in the other order, dates of the file are in the study."
@@ -213,8 +213,8 @@ def status_help(status: DayStatus) -> str:
         ),
         DayStatus.NOT_DUE: gettext("The day is not over yet."),
         DayStatus.NOT_EXPECTED: gettext(
-            "Another source has sent rows for this day, and this source has not sent any rows for this day "
-            "or an earlier day."
+            "Another source has sent rows for this day. This source is only expected to send rows from the "
+            "day its profile was created, or from its first day with rows if that day is earlier."
         ),
     }[status]
 

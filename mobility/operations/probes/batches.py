@@ -1,13 +1,13 @@
 """Batches that wait or failed, and days that stay open. Only where there is a vault."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.db.models import Count, Min
+from django.db.models import Count, Min, Q
 from django.utils import timezone
 
 from mobility.batches.quality.calendar import StudyCalendar
@@ -17,24 +17,33 @@ from mobility.operations.findings import Finding, Level, finding, is_trial
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultDay
 
-State = Batch.State
+Kind, State = Batch.Kind, Batch.State
 FAILED_WITHIN: Final = timedelta(days=3)
 LONG_OVER: Final = 4  # times MOBILITY_DAY_OPEN_DAYS after its last day, nothing more comes for a study
 STUCK_LEASES: Final = 3  # the sweep takes a batch up again after one
-# Two batches with the same are the same thing, sent again; a file with another profile, too.
+# Two batches with the same can be the same thing, sent again.
 _SAME: Final = ("study__slug", "kind", "filename", "day")
 
 
 def failed() -> Iterator[Finding]:
-    """Batches that failed lately, unless their file or day has come since."""
+    """Batches that failed lately, unless their file or day has come since.
+
+    A file with another profile must have the same content, as many sources have files of one name.
+    """
     batches = Batch.objects.filter(
         finished_at__gt=timezone.now() - FAILED_WITHIN, study__closed_at=None, validate_only=False
-    ).order_by("finished_at")
-    done = dict(_ends(batches.filter(state=State.DONE)))  # of the same, the last counts
+    )
+    nothing = Q(kind__in=(Kind.EXTRACT, Kind.SUBSCRIBERS), rows_accepted=0, duplicate_of=None)
+    done: dict[tuple[Any, ...], list[tuple[Any, ...]]] = defaultdict(list)
+    for what, *end in _ends(batches.filter(state=State.DONE).exclude(nothing)):
+        done[what].append(tuple(end))
     lost = Counter(
         what[0]
-        for what, at in _ends(batches.filter(state=State.FAILED))
-        if what not in done or done[what] < at
+        for what, at, profile, content in _ends(batches.filter(state=State.FAILED))
+        if not any(
+            later >= at and (with_profile == profile or (content and same == content))
+            for later, with_profile, same in done[what]
+        )
     )
     within_s = round(FAILED_WITHIN.total_seconds())
     for slug, n in sorted(lost.items()):
@@ -112,9 +121,10 @@ def end_of(calendar: StudyCalendar, day: int) -> datetime:
     return datetime.combine(calendar.date_of(day + 1), datetime.min.time(), zone)
 
 
-def _ends(batches: Any) -> Iterable[tuple[tuple[Any, ...], datetime]]:
-    """Return the expected file or day of each batch, and its end."""
-    return ((tuple(row[:-1]), row[-1]) for row in batches.values_list(*_SAME, "finished_at"))
+def _ends(batches: Any) -> Iterable[tuple[tuple[Any, ...], datetime, str, str]]:
+    """Return the expected file or day of each batch, its end, its profile and the hash of its content."""
+    rows = batches.values_list(*_SAME, "finished_at", "profile", "content_hash")
+    return ((tuple(row[:-3]), *row[-3:]) for row in rows)
 
 
 def _oldest(batches: Any, moment: str) -> dict[str, tuple[int, datetime]]:

@@ -95,15 +95,19 @@ def test_keys_that_are_in_no_escrow_unless_one_decides_against_it(settings):
 def test_failed_batches_count_until_the_same_file_has_come_or_the_same_days_were_closed():
     study, other = make_study(), make_study("other")
     make_batch(study, State.FAILED, ago_h=2)
-    make_batch(study, State.FAILED, ago_h=3, filename="second.csv")
+    make_batch(study, State.FAILED, ago_h=3, filename="second.csv", content_hash="c")
     make_batch(other, State.FAILED, ago_h=80)  # long ago
     make_batch(other, State.FAILED, ago_h=2, validate_only=True)
     make_batch(study, State.DONE, ago_h=4)  # before it failed
     assert {each.subject: each.facts["batches"] for each in batches.failed()} == {"fair": 2}
-    make_batch(study, State.DONE, ago_h=1)
+    make_batch(study, State.DONE, ago_h=1, rows_read=9)  # no row of it counts
+    assert {each.subject: each.facts["batches"] for each in batches.failed()} == {"fair": 2}
+    make_batch(study, State.DONE, ago_h=1, rows_accepted=9)
     assert {each.subject: each.facts["batches"] for each in batches.failed()} == {"fair": 1}
-    make_batch(study, State.DONE, ago_h=1, filename="second.csv", profile="another")
-    assert trouble(batches.failed()) == []
+    with_another = {"ago_h": 1, "filename": "second.csv", "profile": "another"}
+    for content, rows, is_lost in (("d", 9, True), ("", 9, True), ("c", 0, True), ("c", 9, False)):
+        make_batch(study, State.DONE, **with_another, content_hash=content, rows_accepted=rows)
+        assert bool(trouble(batches.failed())) == is_lost, (content, rows)
     closing = {"kind": Batch.Kind.CLOSE_DAYS, "filename": ""}
     make_batch(study, State.FAILED, ago_h=2, day=3, **closing)
     make_batch(study, State.DONE, ago_h=1, day=2, **closing)

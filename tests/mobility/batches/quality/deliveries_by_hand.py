@@ -25,15 +25,17 @@ def day_hours(rows: int, *, silent: tuple[int, ...] = (), hours=(8, 11)) -> list
 
 def delivery(
     at: int, hours: Hours | None = None, *, source: str = "default", filename: str = "",
-    more_to_come: bool = False, failure: str = "", rejected: int = 0, **checks: Any,
+    more_to_come: bool = False, failure: str = "", rejected: int = 0, content: str = "", **checks: Any,
 ) -> Delivery:  # fmt: skip
     """File number `at`: accepted rows by day and hour; and rejected rows."""
     hours = hours or {}
+    accepted = sum(map(sum, hours.values()))
     row = {
         "pk": UUID(int=at), "profile": source, "filename": filename or f"file-{at}.csv",
         "state": "failed" if failure else "done", "failure": failure, "more_to_come": more_to_come,
         "finished_at": START + timedelta(hours=at), "days_touched": sorted(hours),
-        "rows_read": sum(map(sum, hours.values())) + rejected, "rows_ignored": {},
+        "content_hash": content, "rows_ignored": {},
+        "rows_read": accepted + rejected, "rows_accepted": accepted,
         "rows_rejected": {"bad_timestamp": rejected} if rejected else {},
         "checks": {"hours": {str(day): of_day for day, of_day in hours.items()}, **checks},
     }  # fmt: skip

@@ -25,9 +25,12 @@ FULL, GAP = day_hours(100), day_hours(100, silent=(9,))
 BEFORE = (delivery(1, {1: FULL}), delivery(2, {2: FULL}))
 
 
-def covered(*files, undone=None, closed=frozenset(), today=date(2024, 7, 1), sources=("default",)):
-    found = history(*files, undone=undone)
-    return cover(found, calendar=calendar(3), sources=sources, closed=closed, today=today)
+def covered(
+    *files, undone=None, closed=frozenset(), today=date(2024, 7, 1), sources=("default",), created=None
+):
+    """The calendar of `sources`, whose profiles were created on the days `created` or are built in."""
+    found, created_of = history(*files, undone=undone), {name: (created or {}).get(name) for name in sources}
+    return cover(found, calendar=calendar(3), sources=created_of, closed=closed, today=today)
 
 
 def statuses(coverage, source=0):
@@ -63,6 +66,7 @@ class TestHistory:
         row = {
             "pk": START, "profile": "default", "filename": "a", "state": "done", "failure": "",
             "more_to_come": False, "finished_at": START, "days_touched": [], "rows_read": 100, "checks": {},
+            "content_hash": "", "rows_accepted": 69,
             "rows_rejected": {"wrong_columns": 1, "bad_text": 2, "bad_timestamp": 4},
             "rows_ignored": {"opted_out": 8, "outside_hours": 16},
         }  # fmt: skip
@@ -127,25 +131,58 @@ class TestDays:
         refused = delivery(3, {3: FULL}, source="new", failure="refused")
         assert statuses(covered(*files, refused, sources=("default", "new")), 1)[2] == "failed"
 
-    def test_a_failed_file_is_made_up_for_by_the_same_name_with_another_profile(self):
-        failed = delivery(1, {1: FULL}, filename="may.csv", failure="refused: too many")
+    def test_a_source_owes_the_days_from_its_creation_or_from_its_first_day_if_that_is_earlier(self):
+        files = [delivery(1, {1: FULL, 2: FULL, 3: FULL}), delivery(2, {2: FULL}, source="late")]
+        for name, created, expected in (
+            ("silent", 1, "missing missing missing"),
+            ("silent", 2, "not_expected missing missing"),
+            ("silent", 4, "not_expected not_expected not_expected"),
+            ("late", 1, "missing complete missing"),
+            ("late", 3, "not_expected complete missing"),
+        ):
+            found = covered(*files, sources=("default", name), created={name: date(2024, 5, created)})
+            assert statuses(found, 1) == expected.split(), (name, created)
+
+    @pytest.mark.parametrize(
+        ("days", "about", "is_made_up"),
+        [({1: FULL}, {}, True),
+         ({2: FULL}, {}, True),  # the same source may correct its days
+         ({}, {"rejected": 9}, False),  # no row counts
+         ({1: FULL, 2: FULL}, {"source": "french"}, True),
+         ({2: FULL}, {"source": "french"}, False),
+         ({1: FULL}, {"source": "french", "filename": "other.csv"}, False),
+         ({2: FULL}, {"source": "french", "content": "c"}, True),
+         ({1: FULL}, {"source": "french", "content": "d"}, False),
+         ({}, {"source": "french", "content": "c", "rejected": 9}, False)],
+    )  # fmt: skip
+    def test_a_failed_file_is_made_up_for_by_the_same_name_or_with_another_profile_by_the_same_file(
+        self, days, about, is_made_up
+    ):
+        content = "c" if "content" in about else ""
+        for failed_days in ({1: FULL}, {}):
+            about = {"filename": "may.csv", **about}
+            failed = delivery(1, failed_days, filename="may.csv", failure="refused", content=content)
+            found = covered(failed, delivery(2, days, **about), sources=("default", "french"))
+            # a file whose days are unknown is recognised by its content alone
+            is_gone = is_made_up and (bool(failed_days) or "source" not in about or bool(content))
+            assert (found.sources[0].days[0].failed is not None, found.unattributed != ()) == (
+                bool(failed_days) and not is_gone, not failed_days and not is_gone,
+            )  # fmt: skip
+
+    def test_a_file_that_failed_after_it_was_published_or_has_another_name_is_not_made_up_for(self):
         published = delivery(2, {1: FULL}, filename="may.csv", source="french")
-        assert statuses(covered(failed, published, sources=("default", "french"))) == [
-            "not_expected", "missing", "missing",
-        ]  # fmt: skip
-        # one that failed after it, or has another name, is not
         again = delivery(3, {1: FULL}, filename="may.csv", failure="refused: too many")
         other = delivery(1, {1: FULL}, filename="june.csv", failure="refused: too many")
         for files in ((published, again), (other, published)):
             assert statuses(covered(*files, sources=("default", "french")))[0] == "failed"
 
     def test_a_file_without_days_is_named_apart_until_it_has_come_under_the_same_name(self):
-        broken = delivery(1, filename="may.csv", failure="truncated")
+        broken = delivery(1, filename="may.csv", failure="truncated", content="c")
         others = [delivery(2, {1: FULL}, filename="june.csv"),
                   delivery(3, {1: FULL}, filename="may.csv", source="roaming", failure="refused")]  # fmt: skip
         assert covered(broken, *others).unattributed == (broken,)
         assert covered(broken, *others, delivery(4, {1: FULL}, filename="may.csv")).unattributed == ()
-        roaming = delivery(4, {1: FULL}, filename="may.csv", source="roaming")
+        roaming = delivery(4, {1: FULL}, filename="may.csv", source="roaming", content="c")
         assert covered(broken, roaming).unattributed == ()  # the profile was wrong
         files = [delivery(at, filename=name, failure="no") for at, name in enumerate("aba", start=1)]
         assert covered(*files).unattributed == (files[2], files[1])  # the newest first, and each name once
@@ -387,6 +424,15 @@ class TestWords:
           ("No rows were counted, because the dates in the file are outside the study period. The file covers Tue 5 Mar 2024, "
 "and the study covers Wed 1 May 2024 to Tue 14 May 2024 (14 days). Check that this is the right study and that the profile has the "
 "right date format. Day and month are probably swapped: in the other order, dates of the file are in the study.")),
+         # 5 to 30 June and 2 to 5 June: of each only one end would be in the study
+         ("extract", 0, {"outside_period": 8}, {"first_event": 1717578000, "last_event": 1719738000},
+          ("No rows were counted, because the dates in the file are outside the study period. The file covers Wed 5 Jun 2024 "
+"to Sun 30 Jun 2024 (26 days), and the study covers Wed 1 May 2024 to Tue 14 May 2024 (14 days). "
+"Check that this is the right study and that the profile has the right date format.")),
+         ("extract", 0, {"outside_period": 8}, {"first_event": 1717318800, "last_event": 1717578000},
+          ("No rows were counted, because the dates in the file are outside the study period. The file covers Sun 2 Jun 2024 "
+"to Wed 5 Jun 2024 (4 days), and the study covers Wed 1 May 2024 to Tue 14 May 2024 (14 days). "
+"Check that this is the right study and that the profile has the right date format.")),
          ("extract", 0, {"outside_period": 6, "outside_area": 3}, {},
           "All 9 rows were ignored or rejected. Reasons: Event outside the study period (6); Cell "
           "outside the area (3)."),
