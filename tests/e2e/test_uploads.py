@@ -161,6 +161,7 @@ def test_a_file_that_lacks_columns_is_noticed_and_goes_along_to_a_new_profile(si
     expect(page.locator("#upload-columns")).to_have_text("caller, cell, id")
     expect(misfit).to_be_hidden()
     page.reload()
+    page.get_by_label(re.compile("^Profile")).select_option("default")
     packed = good | {"name": "packed.csv.gz", "buffer": b"\x1f\x8b\x08\n"}
     page.set_input_files("#upload-file", packed)
     expect(misfit).to_be_hidden()
