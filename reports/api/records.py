@@ -17,7 +17,14 @@ from reports.studies.queries import current_plan, has_unions
 
 def study_line(summary: StudySummary) -> dict[str, Any]:
     """A study in the list."""
-    study = summary.study
+    return study_head(summary.study) | {
+        "n_indicators": summary.n_indicators,
+        "n_visitors": summary.n_visitors,
+    }
+
+
+def study_head(study: Study) -> dict[str, Any]:
+    """What the lines of all studies have, of visitors and of events."""
     return {
         "study": study.slug,
         "name": study.name,
@@ -25,8 +32,6 @@ def study_line(summary: StudySummary) -> dict[str, Any]:
         "first_day": study.first_day.isoformat(),
         "last_day": study.last_day.isoformat(),
         "days": study.days,
-        "n_indicators": summary.n_indicators,
-        "n_visitors": summary.n_visitors,
     }
 
 

@@ -8,6 +8,7 @@ from django.utils.translation import gettext
 
 from reports.api.answers import Page, answer, page_of_rows
 from reports.api.auth import any_study_of, reader_of
+from reports.api.records import study_head
 from reports.base.problems import ProblemError
 from reports.estimates.fingerprints import state_of
 from reports.events.periods import PeriodKind
@@ -70,13 +71,7 @@ def estimates_answer(
 
 
 def _line(study: Study) -> dict[str, Any]:
-    return {
-        "study": study.slug,
-        "name": study.name,
-        "state": study.state,
-        "first_day": study.first_day.isoformat(),
-        "last_day": study.last_day.isoformat(),
-        "days": study.days,
+    return study_head(study) | {
         "indicators": [indicator.slug for indicator in study.indicators.all()],
         "n_events": sum(events_by_day(study)),
     }
