@@ -24,7 +24,7 @@ def study_line(summary: StudySummary) -> dict[str, Any]:
 
 
 def study_head(study: Study) -> dict[str, Any]:
-    """What the lines of all studies have, of visitors and of events."""
+    """Names, state and days of a study: its line in the list of visitors and in that of events."""
     return {
         "study": study.slug,
         "name": study.name,
