@@ -98,8 +98,15 @@ from ldp.estimation.windows import (
     window_sum,
 )
 from ldp.kernels.streams import KeyedStream, SystemEntropy, derive_subkey
-from ldp.privacy.accounting import Certificate, IndicatorCertificate, certify, check_cap
+from ldp.privacy.accounting import (
+    Certificate,
+    IndicatorCertificate,
+    certify,
+    certify_classes,
+    check_cap,
+)
 from ldp.privacy.certificates import Memoised, ReportsCertificate, certify_reports, epsilon_of_study
+from ldp.privacy.classes import ClassSpec
 from ldp.privacy.plan_requests import IndicatorRequest, build_plan
 from ldp.privacy.plans import IndicatorSpec, PlanSpec
 from ldp.protocols.adaptive import adp_channel
@@ -128,6 +135,7 @@ from ldp.protocols.two_round_unary import TwoRoundUnary, allomfree_channel, lue_
 from ldp.protocols.unary import UnaryChannel, best_theta, oue_channel, sue_channel, the_channel
 
 if TYPE_CHECKING:
+    from ldp.estimation.classes import ClassReports, Pooled, homogeneity_test, pooled_if_alike, stratified
     from ldp.estimation.joint.linear import LinearEstimate, linear_query, linear_variance
     from ldp.estimation.numbers.figures import number_mean, number_survival
     from ldp.estimation.numbers.threshold import threshold_mean, threshold_quantile, threshold_survival
@@ -165,6 +173,8 @@ __all__ = [
     "CategoryPeople",
     "CellNoise",
     "Certificate",
+    "ClassReports",
+    "ClassSpec",
     "Delta",
     "Estimates",
     "ExpectedError",
@@ -195,6 +205,7 @@ __all__ = [
     "PatternPeople",
     "PlanError",
     "PlanSpec",
+    "Pooled",
     "PriorFakeDataChannel",
     "PriorFakedChannel",
     "ProjectiveChannel",
@@ -232,6 +243,7 @@ __all__ = [
     "build_plan",
     "category_people",
     "certify",
+    "certify_classes",
     "certify_reports",
     "check_cap",
     "choose_days",
@@ -270,6 +282,7 @@ __all__ = [
     "histogram_likelihoods",
     "histogram_sums",
     "histogram_variance",
+    "homogeneity_test",
     "leaving_visitors",
     "lgrr_channel",
     "likeliest_patterns",
@@ -291,6 +304,7 @@ __all__ = [
     "oracle_answers",
     "oue_channel",
     "people_tally",
+    "pooled_if_alike",
     "prior_fake_data_channel",
     "prior_hidden_epsilon",
     "project_simplex",
@@ -311,6 +325,7 @@ __all__ = [
     "smp_weights",
     "spl_answers",
     "spl_counts",
+    "stratified",
     "subset_channel",
     "sue_channel",
     "support_counts",
@@ -342,6 +357,9 @@ __all__ = [
 
 # Code that needs compiled kernels, or is for researchers only, by its module.
 _LOADED_LATER: Final = {
+    "ldp.estimation.classes": (
+        "ClassReports", "Pooled", "homogeneity_test", "pooled_if_alike", "stratified",
+    ),
     "ldp.estimation.joint.linear": ("LinearEstimate", "linear_query", "linear_variance"),
     "ldp.estimation.numbers.figures": ("number_mean", "number_survival"),
     "ldp.estimation.numbers.threshold": ("threshold_mean", "threshold_quantile", "threshold_survival"),

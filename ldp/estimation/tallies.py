@@ -33,17 +33,33 @@ _HEADER = struct.Struct(">5sBB")
 _EVENTS_HEADER = struct.Struct(">5sHB")
 
 
+def class_blocks(counts: Counts, *, n_classes: int) -> Counts:
+    """Blocks of the tally of an indicator in a plan with classes: a view, to be filled in place.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (n_classes (k + 1), ...)
+
+    Returns
+    -------
+    ndarray of int64, shape (n_classes, k + 1, ...); of each class the reports that support each of k values,
+        then the number of its reports
+    """
+    return counts.reshape(n_classes, -1, *counts.shape[1:])
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Delta:
     """Additions of one publication to the totals: presence, and per indicator counts and reports.
 
     A plan with locations has one more tally, the last: reports by cell of the grid. With events all arrays
-    have one row in the place of days + 1.
+    have one row in the place of days + 1. With classes a tally has a block for each (`class_blocks`).
 
     Parameters
     ----------
     visitors : ndarray of int64, shape (days + 1, days + 1)
-    stays : ndarray of int64, shape (tallies, days + 1, days + 1); the plan's `tallies`
+    stays : ndarray of int64, shape (tallies, days + 1, days + 1); the plan's `tallies`, then the visitors of
+        each of its classes
     counts : per tally ndarray of int64, shape (domain_size, days + 1, days + 1)
     n_reports : per tally ndarray of int64, shape (days + 1, days + 1)
     noisy_through : int; with presence noise the last day whose cells are in here, each with its noise; 0 =
@@ -59,7 +75,7 @@ class Delta:
     @classmethod
     def zero(cls, plan: PlanSpec) -> Self:
         """Return the empty delta of a plan; its arrays may be filled in place."""
-        return cls._zero(plan.tally_shape, n_stays=len(plan.tallies), domain_sizes=plan.tally_sizes)
+        return cls._zero(plan.tally_shape, n_stays=plan.n_stays, domain_sizes=plan.tally_sizes)
 
     def __add__(self, other: "Delta") -> "Delta":
         """Sum, as new arrays; LdpError if the shapes differ."""
@@ -120,7 +136,7 @@ class Delta:
         n_stays = packed[body_start - 1] if magic == _MORE_MAGIC else 0
         shape = (1 if magic == _EVENTS_MAGIC else days + 1, days + 1)
         found = (shape, n_stays, sizes)
-        if plan is not None and found != (plan.tally_shape, len(plan.tallies), plan.tally_sizes):
+        if plan is not None and found != (plan.tally_shape, plan.n_stays, plan.tally_sizes):
             raise LdpError("packed delta must have the days and the tallies of the plan, got others")
         delta = replace(
             cls._zero(shape, n_stays=n_stays, domain_sizes=sizes),

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp.errors import LdpError
+from ldp.errors import LdpError, PlanError
 from ldp.kernels.entropy import ANSWER, TRIP_ANSWER, KeyedPrf
 from ldp.keyed import grr, oracles
 from ldp.keyed.choices import choose_days, choose_indicator, slot_days
@@ -30,17 +30,20 @@ class Sanitiser:
 
     Parameters
     ----------
-    plan : PlanSpec
+    plan : PlanSpec; one with classes as `PlanSpec.of_class` has it: people answer by their own
     prf : KeyedPrf; of the study's sanitising subkey
 
     Raises
     ------
     InvalidBudgetError, InvalidDomainError
+    PlanError : the plan has classes
     """
 
     __slots__ = ("_channels", "_plan", "_prf")
 
     def __init__(self, plan: PlanSpec, prf: KeyedPrf) -> None:
+        if plan.classes:
+            raise PlanError("plan must be that of one class, with its epsilon: use PlanSpec.of_class")
         self._plan = plan
         self._prf = prf
         self._channels = tuple(plan.answer_channel(index) for index in range(plan.d))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ldp.codes import NO_ANSWER, WORD_BITS
 from ldp.errors import LdpError
-from ldp.estimation.tallies import Counts, Delta
+from ldp.estimation.tallies import Counts, Delta, class_blocks
 from ldp.kernels import codes as kernels
 from ldp.kernels import presence as kernels_presence
 from ldp.kernels import words as kernels_words
@@ -133,6 +133,31 @@ def tally_reports(
     tally = tally_daily if words.ndim == 3 else tally_static
     tally(bitmaps, np.ascontiguousarray(words[..., 0]), counts, sign=sign)
     n_reports[:] = counts.sum(axis=0)  # a code supports exactly one value
+
+
+def tally_class_reports(
+    bitmaps: Bitmaps,
+    words: Codes,
+    delta: Delta,
+    *,
+    index: int,
+    number: int,
+    n_classes: int,
+    is_unary: bool,
+    sign: Sign,
+) -> None:
+    """Add (or subtract) reports of the people of one class on an indicator, in place.
+
+    Parameters
+    ----------
+    number, n_classes : int; place of the class in the plan, and how many there are
+    is_unary : bool; whether a report of this class is bits; else it is one code
+    others, Raises : as of `tally_reports`
+    """
+    blocks = class_blocks(delta.counts[index], n_classes=n_classes)
+    own = Delta(delta.visitors, delta.stays, (blocks[number, :-1],), (blocks[number, -1],))
+    tally_reports(bitmaps, words, own, index=0, is_unary=is_unary, sign=sign)
+    delta.n_reports[index][:] = blocks[:, -1].sum(axis=0)
 
 
 def tally_visitors(bitmaps: Bitmaps, out: Counts, *, sign: Sign) -> None:

@@ -120,6 +120,15 @@ def certify(plan: PlanSpec, *, extra_daily_values: int = 0) -> Certificate:
     )
 
 
+def certify_classes(plan: PlanSpec, *, extra_daily_values: int = 0) -> tuple[Certificate, ...]:
+    """Realised loss of the people of each class, in the order of the plan; parameters as of `certify`.
+
+    That of the plan is the largest of them: `certify` reads the largest epsilon. Which class a person is in
+    is public, and not protected. Of a plan without classes there is one, its own.
+    """
+    return tuple(certify(each, extra_daily_values=extra_daily_values) for each in plan.of_classes)
+
+
 def window_epsilon(plan: PlanSpec, *, days: int, extra_daily_values: int = 0) -> Decimal:
     """Realised loss of all values on any `days` consecutive days, rounded up.
 

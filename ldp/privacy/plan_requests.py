@@ -1,12 +1,14 @@
 """From what an administrator typed to a plan: the one conversion of epsilon to an exact fraction."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from types import MappingProxyType
 
 from ldp.errors import InvalidBudgetError, PlanError
 from ldp.geo.location import LocationSpec
+from ldp.privacy.classes import ClassSpec
 from ldp.privacy.first_reports import FirstReports, HashCells
 from ldp.privacy.moves import MoveSpec
 from ldp.privacy.plans import (
@@ -77,6 +79,7 @@ def build_plan(
     hash_cells: HashCells | None = None,
     window_days: int | None = None,
     events: bool = False,
+    classes: Mapping[str, Decimal] = MappingProxyType({}),
 ) -> PlanSpec:
     """Plan from what an administrator typed; the one conversion of epsilon to an exact fraction.
 
@@ -93,6 +96,7 @@ def build_plan(
         epsilon, and the cells that its values are hashed to, None = two
     window_days : smp-stream only: consecutive days on which a person answers once, None = seven, or all
     events : units are events, each of one day
+    classes : epsilon of each class of people, by its slug; none = all have that of the plan
 
     Raises
     ------
@@ -135,6 +139,7 @@ def build_plan(
         first=_first(epsilon_first, hash_cells, mechanism=mechanism),
         window_days=window_days,
         events=events,
+        classes=tuple(ClassSpec(slug=slug, epsilon=_exact(own)) for slug, own in classes.items()),
     )
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import prod
@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, Self, get_args
 
 from ldp.errors import InvalidDomainError, LdpError, PlanError
 from ldp.geo.location import LocationSpec
+from ldp.privacy.classes import OF_CLASSES, ClassSpec, check_classes
 from ldp.privacy.first_reports import FirstReports
 from ldp.privacy.joint import SIDES, joint_size
 from ldp.privacy.moves import MoveSpec
@@ -59,6 +60,7 @@ MAX_EVENT_DAYS = 7_320  # twenty years
 MAX_INDICATORS = 255  # the indicator is one byte of the keyed block
 MAX_VERSION = 255  # so is the plan version
 MAX_TALLY_CELLS = 8_000_000  # of one indicator: 64 MB, read and written whole
+MAX_TALLY_ROWS = 65_535  # two bytes in a packed delta
 MAX_PARTS = 3
 HASHED: Final[Mechanism] = "smp-loloha"
 STREAM: Final[Mechanism] = "smp-stream"
@@ -177,6 +179,9 @@ class PlanSpec:
     window_days : int or None; smp-stream only: consecutive days on which a person answers once, in [1, days]
     events : bool; units are events instead of people: each is there on one day, so that every sum of days
         counts it once. Then days are in [1, 7320], and indicators are static and have categories
+    classes : tuple of ClassSpec; smp-grr, smp-oue and smp-adp only: 2 to 20, the largest epsilon that of all
+        indicators, which have categories of a column or a day. What is true of the plan without
+        regard to them is so of the class that loses most; `of_class` is the plan of the people of one
 
     Raises
     ------
@@ -205,6 +210,7 @@ class PlanSpec:
     first: FirstReports | None = None
     window_days: int | None = None
     events: bool = False
+    classes: tuple[ClassSpec, ...] = ()
 
     def __post_init__(self) -> None:
         if self.mechanism not in get_args(Mechanism):
@@ -228,6 +234,7 @@ class PlanSpec:
             self._check_shares(self.shares)
         if self.events:
             self._check_events()
+        self._check_classes()
         self._check_parts()
         self._check_first()
         self._check_stream()
@@ -259,6 +266,39 @@ class PlanSpec:
             if asked:
                 raise PlanError(
                     f"{name} must be absent in a plan of events: an event is there on one day only"
+                )
+
+    def _check_classes(self) -> None:
+        """Raise PlanError for what has no blocks of classes in its tallies, or would fill them."""
+        if not self.classes:
+            return
+        if self.mechanism not in OF_CLASSES:
+            raise PlanError(
+                f"mechanism of a plan with classes must be one of {OF_CLASSES}, got {self.mechanism!r}"
+            )
+        absent: list[tuple[str, Any]] = [
+            ("location", self.location),
+            ("presence_epsilon", self.presence),
+            ("slots", self.slots),
+            ("events", self.events),
+        ]
+        for spec in self.indicators:
+            absent += [
+                (f"parts of {spec.slug}", spec.parts),
+                (f"cuts of {spec.slug}", spec.scale),
+                (f"moves of {spec.slug}", spec.moves),
+                (f"by_code of {spec.slug}", spec.by_code),
+            ]
+        for name, asked in absent:
+            if asked:
+                raise PlanError(f"{name} must be absent in a plan with classes")
+        for spec in self.indicators:
+            check_classes(self.classes, epsilon=spec.epsilon)
+            rows = len(self.classes) * (spec.domain_size + 1)
+            if rows > min(MAX_TALLY_CELLS // prod(self.tally_shape), MAX_TALLY_ROWS):
+                raise PlanError(
+                    f"categories of {spec.slug} must be fewer, or the classes or days: a tally has at most "
+                    f"{MAX_TALLY_CELLS} cells, got {rows} for each pair of days"
                 )
 
     def _check_parts(self) -> None:
@@ -459,13 +499,34 @@ class PlanSpec:
 
     @property
     def tally_sizes(self) -> tuple[int, ...]:
-        """Number of values or codes of each tally: of the indicators, then, if any, of the location."""
+        """Number of values or codes of each tally: of the indicators, then, if any, of the location.
+
+        With classes it has a block for each: a row for each value, and one more for the number of reports.
+        """
+        if self.classes:
+            return tuple(len(self.classes) * (spec.domain_size + 1) for spec in self.indicators)
         channels = [self.answer_channel(index) for index in range(self.d)]
         sizes = tuple(
             channel.domain_size if isinstance(channel, GrrChannel | UnaryChannel) else channel.n_codes
             for channel in channels
         )
         return sizes if self.location is None else (*sizes, self.location.grid.n_cells)
+
+    @property
+    def n_stays(self) -> int:
+        """Number of further tallies of presence: those of `tallies`, then the visitors of each class."""
+        return len(self.tallies) + len(self.classes)
+
+    def of_class(self, number: int) -> "PlanSpec":
+        """Return the plan of the people of one class, by its place: with its epsilon, and without classes."""
+        epsilon = self.classes[number].epsilon
+        own = tuple(replace(spec, epsilon=epsilon) for spec in self.indicators)
+        return replace(self, indicators=own, classes=())
+
+    @property
+    def of_classes(self) -> "tuple[PlanSpec, ...]":
+        """The plan of each class; of a plan without classes, itself."""
+        return tuple(map(self.of_class, range(len(self.classes)))) or (self,)
 
     @property
     def tally_shape(self) -> tuple[int, int]:
@@ -619,6 +680,7 @@ class PlanSpec:
         fresh = {} if self.first is None else {"first": self.first.to_json()}
         stream = {} if self.window_days is None else {"window_days": self.window_days}
         units = {"events": True} if self.events else {}
+        by_class = {"classes": [each.to_json() for each in self.classes]} if self.classes else {}
         return {
             "mechanism": self.mechanism,
             "unit": self.unit,
@@ -634,6 +696,7 @@ class PlanSpec:
             **fresh,
             **stream,
             **units,
+            **by_class,
         }
 
     @classmethod
@@ -659,6 +722,7 @@ class PlanSpec:
                 first=FirstReports.from_json(data["first"]) if "first" in data else None,
                 window_days=data.get("window_days"),
                 events=data.get("events", False),
+                classes=tuple(ClassSpec.from_json(each) for each in data.get("classes", ())),
             )
         except LdpError:
             raise

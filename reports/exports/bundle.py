@@ -45,6 +45,7 @@ LDP_MODULES: Final = (
     "geo/planar_laplace.py",
     "geo/precision.py",
     "privacy/__init__.py",
+    "privacy/classes.py",
     "privacy/first_reports.py",
     "privacy/joint.py",
     "privacy/moves.py",
