@@ -1,17 +1,17 @@
-"""Classes of people who answer one question by channels of their own: estimates for all of them together.
+"""Classes of people who answer one question, each class by another channel: estimates for all people.
 
 Each class g has N_g of the N visitors, and its reports give the unbiased f_g. Then
 
     stratified    f = sum of N_g / N f_g,        Var(f) = sum of (N_g / N)^2 Var(f_g),
 
-whatever the classes answer. If all classes have the same shares, every f_g estimates them, and the mean with
-weights in inverse proportion to the variances of the noise is more exact,
+for any shares of the classes. If all classes have the same shares, every f_g estimates them, and the mean
+with weights in inverse proportion to the variances of the noise is more exact,
 
     pooled        f = sum of a_g f_g,            a_g ~ n_g / V_g,
 
 where V_g is the noise of one report at f = 0: weights that depend on the data would make it biased. It is
 given only if a chi-square test does not find that the classes differ. Not to find it proves nothing: so
-readers must be told that the same shares are assumed. Source of the idea: Chen et al., ICDE 2016 (PCE).
+pages must say that the same shares are assumed. Source of the idea: Chen et al., ICDE 2016 (PCE).
 """
 
 from collections.abc import Sequence

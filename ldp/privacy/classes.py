@@ -1,4 +1,4 @@
-"""Classes of a plan: people of a public class answer with an epsilon of their own."""
+"""Classes of a plan: a public column says which epsilon a person's answers have."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -180,8 +180,8 @@ class PlanSpec:
     events : bool; units are events instead of people: each is there on one day, so that every sum of days
         counts it once. Then days are in [1, 7320], and indicators are static and have categories
     classes : tuple of ClassSpec; smp-grr, smp-oue and smp-adp only: 2 to 20, the largest epsilon that of all
-        indicators, which have categories of a column or a day. What is true of the plan without
-        regard to them is so of the class that loses most; `of_class` is the plan of the people of one
+        indicators, which have categories of a column or a day. So all else in the plan describes the
+        class that loses most; `of_class` is the plan of the people of one class
 
     Raises
     ------
