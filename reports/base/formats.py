@@ -40,13 +40,13 @@ def _remembered(words: Callable[[*Ts], str]) -> Callable[[*Ts], str]:
 
 def number(value: float | None) -> str:
     """Whole number, with its thousands separated: 62440 -> "62,440", in French "62 440"."""
-    return MISSING if value is None else _localised(f"{round(value):,}")
+    return numbers([value])[0]
 
 
-def numbers(values: Iterable[float]) -> list[str]:
+def numbers(values: Iterable[float | None]) -> list[str]:
     """Whole numbers as `number` writes them: a map of a day has thousands."""
     language = get_language()
-    return [_in(language, f"{round(value):,}") for value in values]
+    return [MISSING if value is None else _in(language, f"{round(value):,}") for value in values]
 
 
 def compact(value: int | None) -> str:
@@ -104,7 +104,16 @@ def with_decimal_sign(text: str) -> str:
 
 def percent(value: float | None) -> str:
     """Share with one decimal: 0.1234 -> "12.3%", in French `12,3 %`."""
-    return MISSING if value is None else _localised(f"{_rounded(value * 100, decimals=1)}%")
+    return percents([value])[0]
+
+
+def percents(values: Iterable[float | None]) -> list[str]:
+    """Shares as `percent` writes them: charts of all days have thousands."""
+    language = get_language()
+    return [
+        MISSING if value is None else _in(language, f"{_rounded(value * 100, decimals=1)}%")
+        for value in values
+    ]
 
 
 def amount(value: float | None, measure: str) -> str:
@@ -124,13 +133,23 @@ def points(value: float) -> str:
 
 def percent_range(low: float | None, high: float | None) -> str:
     """Both bounds, never a width: "11.1 to 13.5%"."""
-    if low is None or high is None:
-        return MISSING
+    return percent_ranges([(low, high)])[0]
+
+
+def percent_ranges(bounds: Iterable[tuple[float | None, float | None]]) -> list[str]:
+    """Bounds as `percent_range` writes them."""
     language = get_language()
-    return _range_words(language) % {
-        "low": _in(language, _rounded(low * 100, decimals=1)),
-        "high": _in(language, f"{_rounded(high * 100, decimals=1)}%"),
-    }
+    words = _range_words(language)
+    return [
+        MISSING
+        if low is None or high is None
+        else words
+        % {
+            "low": _in(language, _rounded(low * 100, decimals=1)),
+            "high": _in(language, f"{_rounded(high * 100, decimals=1)}%"),
+        }
+        for low, high in bounds
+    ]
 
 
 def number_range(low: float | None, high: float | None) -> str:

@@ -6,10 +6,9 @@ figures follow the light or dark scheme of the reader. Texts are pseudo-HTML to 
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils.translation import gettext
 
@@ -32,8 +31,7 @@ PALE = 0.45  # opacity of a bar whose interval includes zero
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Bar:
+class _Bar(NamedTuple):
     """Drawn value of an estimate: percent or visitors, 0 where there is nothing."""
 
     value: float
@@ -58,7 +56,7 @@ def report_figure(report: WindowReport, *, options: ReportOptions = DEFAULT_OPTI
             down=[bar.value - bar.low for bar in shown],
         ),
         "marker": {"color": [_bar_colour(estimate) for estimate in estimates]},
-        "hovertext": [_hover(report, estimate, options=options) for estimate in estimates],
+        "hovertext": _hovers([(report, estimate) for estimate in estimates], options=options),
         "hoverinfo": "text",
     }
     texts = [_bar_text(report, estimate, options=options) for estimate in estimates]
@@ -80,8 +78,9 @@ def days_figure(
     The reports are of one indicator, in the order of their last days, at which they are drawn.
     """
     data: list[dict[str, Any]] = []
+    titles = _titles(reports)
     for place, code in enumerate(shown):
-        data += _line(reports, code=code, place=place, measure=measure)
+        data += _line(reports, code=code, place=place, measure=measure, titles=titles)
     layout = base_layout(height_px=460)
     layout["xaxis"] |= day_axis(reports[0].study, days=[report.window.last_day for report in reports])
     layout["yaxis"] |= _share_axis(measure) | {"rangemode": "tozero", "nticks": 7}
@@ -126,7 +125,8 @@ def small_multiples(
     reports: Sequence[WindowReport], *, shown: Sequence[int], measure: str = "frequency"
 ) -> list[Figure]:
     """One small chart per category with the codes `shown`, all with the same axes."""
-    parts = [_line(reports, code=code, place=0, measure=measure) for code in shown]
+    titles = _titles(reports)
+    parts = [_line(reports, code=code, place=0, measure=measure, titles=titles) for code in shown]
     ends = [y for part in parts for trace in part for y in trace["y"] if y is not None]
     low, high = min([0.0, *ends]), max([1.0, *ends])
     days = [report.window.last_day for report in reports]
@@ -143,14 +143,19 @@ def _share_axis(measure: str) -> dict[str, Any]:
     return {"ticksuffix": formats.percent_sign()} if measure == "frequency" else {"tickformat": ",.0f"}
 
 
-def _line(reports: Sequence[WindowReport], *, code: int, place: int, measure: str) -> list[dict[str, Any]]:
+def _titles(reports: Sequence[WindowReport]) -> list[str]:
+    return [chart_text(formats.window_title(report.first_date, report.last_date)) for report in reports]
+
+
+def _line(
+    reports: Sequence[WindowReport], *, code: int, place: int, measure: str, titles: Sequence[str]
+) -> list[dict[str, Any]]:
     """Band and line of one category; days without answers leave a gap."""
     colour = f"--chart-{place % MAX_LINES + 1}"
     estimates = [report.estimates[code] for report in reports]
     options = ReportOptions(measure=measure, values="unbiased")
-    bars = [
-        _bar(report, estimate, options=options) for report, estimate in zip(reports, estimates, strict=True)
-    ]
+    pairs = list(zip(reports, estimates, strict=True))
+    bars = [_bar(report, estimate, options=options) for report, estimate in pairs]
     days = [report.window.last_day for report in reports]
     name = chart_text(estimates[0].shown_category)
     line = {
@@ -167,9 +172,7 @@ def _line(reports: Sequence[WindowReport], *, code: int, place: int, measure: st
         "marker": {"symbol": SYMBOLS[place % len(SYMBOLS)], "size": 8 if len(days) <= 31 else 5},
         "connectgaps": False,
         "hovertext": [
-            f"{chart_text(formats.window_title(report.first_date, report.last_date))}<br>"
-            f"{_hover(report, estimate, options=options)}"
-            for report, estimate in zip(reports, estimates, strict=True)
+            f"{title}<br>{text}" for title, text in zip(titles, _hovers(pairs, options=options), strict=True)
         ],
         "hoverinfo": "text",
     }
@@ -280,7 +283,7 @@ def axis_of_times(times: Sequence[str], *, ticks: int) -> dict[str, Any]:
 def _bar(report: WindowReport, estimate: Estimate, *, options: ReportOptions) -> _Bar:
     shown = shown_value(report, estimate, options=options)
     drawn = _percent if options.measure == "frequency" else _whole
-    return _Bar(value=drawn(shown.value), low=drawn(shown.low), high=drawn(shown.high))
+    return _Bar(*map(drawn, shown))
 
 
 def _bar_text(report: WindowReport, estimate: Estimate, *, options: ReportOptions) -> str:
@@ -315,20 +318,33 @@ def _bar_range(bars: Sequence[_Bar], texts: Sequence[str]) -> list[float]:
     return [low - margin, max(low + 1.34 * span, top)]
 
 
-def _hover(report: WindowReport, estimate: Estimate, *, options: ReportOptions) -> str:
-    """Name, shown value and interval; without what is shown, the share and the visitors of the interval."""
+def _hovers(pairs: Sequence[tuple[WindowReport, Estimate]], *, options: ReportOptions) -> list[str]:
+    """Name, shown value and interval of each; of one that is not reliable only the intervals.
+
+    All at once, since a page has thousands, and each look-up of the reader's language takes longer than
+    a text.
+    """
     # No <b>: Plotly writes it as a style attribute, which the content policy refuses.
-    name = chart_text(estimate.shown_category)
-    if estimate.is_hidden:
-        return f"{name}<br>{_blank(estimate)}"
-    if estimate.status != Status.OK:
-        interval = formats.percent_range(estimate.ci_low, estimate.ci_high)
-        people = estimates_texts.visitors_range(estimate)
-        share = f"{_blank(estimate)} ({interval})"
-    else:
-        people = formats.number(shown_visitors(report, estimate, values=options.values).value)
-        share = estimates_texts.share_words(estimate, options=options)
-    return f"{name}<br>{share}<br>{gettext('%(number)s visitors') % {'number': people}}"
+    read = [(report, estimate) for report, estimate in pairs if estimate.status == Status.OK]
+    values = (shown_visitors(report, estimate, values=options.values).value for report, estimate in read)
+    shares = estimates_texts.shares_words([estimate for _, estimate in read], options=options)
+    told = zip(shares, formats.numbers(values), strict=True)
+    people = gettext("%(number)s visitors")
+    texts = []
+    for _, estimate in pairs:
+        if estimate.is_hidden:
+            words = _blank(estimate)
+        else:
+            share, number = next(told) if estimate.status == Status.OK else _unreliable(estimate)
+            words = f"{share}<br>{people % {'number': number}}"
+        texts.append(f"{chart_text(estimate.shown_category)}<br>{words}")
+    return texts
+
+
+def _unreliable(estimate: Estimate) -> tuple[str, str]:
+    """Share and visitors of an estimate whose interval alone is shown."""
+    interval = formats.percent_range(estimate.ci_low, estimate.ci_high)
+    return f"{_blank(estimate)} ({interval})", estimates_texts.visitors_range(estimate)
 
 
 def _bar_colour(estimate: Estimate) -> str:

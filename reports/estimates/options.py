@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final, Protocol, Self
+from typing import ClassVar, Final, NamedTuple, Protocol, Self
 from urllib.parse import urlencode
 
 from django.http import QueryDict
@@ -110,8 +110,7 @@ class DaysOptions(_Options):
     measure: str = "frequency"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownValue:
+class ShownValue(NamedTuple):
     """Shown values of an estimate: shares, or visitors; low and high belong to the unbiased one."""
 
     value: float | None
@@ -134,7 +133,7 @@ def shown_value(report: WindowReport, estimate: Estimate, *, options: ReportOpti
 def shown_share(estimate: Estimate, *, values: str) -> ShownValue:
     """Share and interval of an estimate, unbiased or consistent."""
     value = estimate.consistent if values == "consistent" else estimate.frequency
-    return ShownValue(value=value, low=estimate.ci_low, high=estimate.ci_high)
+    return ShownValue(value, estimate.ci_low, estimate.ci_high)
 
 
 def shown_visitors(report: WindowReport, estimate: Estimate, *, values: str) -> ShownValue:
@@ -142,7 +141,7 @@ def shown_visitors(report: WindowReport, estimate: Estimate, *, values: str) -> 
     value = estimate.visitors
     if values == "consistent" and estimate.consistent is not None and report.scale is not None:
         value = estimate.consistent * report.scale
-    return ShownValue(value=value, low=estimate.visitors_ci_low, high=estimate.visitors_ci_high)
+    return ShownValue(value, estimate.visitors_ci_low, estimate.visitors_ci_high)
 
 
 def ordered(report: WindowReport, *, options: ReportOptions) -> Sequence[Estimate]:

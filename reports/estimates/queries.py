@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import NamedTuple
 
 import numpy as np
 from django.db.models import Count, QuerySet
@@ -43,15 +44,14 @@ class UnionNotAvailableError(WindowError):
     """A union of days of an indicator that people answer on some days only."""
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(NamedTuple):
     """One category in one window; all but the counts are None where no one answered.
 
     `frequency` is unbiased and may leave [0, 1]; `consistent` is its nearest distribution. `visitors` is
     scaled to the population by the market share; a move has none. `reports` is None, too, where the
     small-cell rule suppresses the window, or the small-category rule the category. `status` says whether the
     numbers are reliable, and if not, why. `below` is the limit, scaled as `visitors`, of one that is small.
-    `category_fr` is for pages only.
+    `category_fr` is for pages only. A tuple, since a page may make thousands.
     """
 
     category: str

@@ -8,7 +8,16 @@ from django.utils.translation import gettext, ngettext
 
 from ldp.estimation.noisy_estimators import NoisyTotal
 from reports.base import formats
-from reports.base.formats import noisy_number, number, number_range, percent, percent_range, status_word
+from reports.base.formats import (
+    noisy_number,
+    number,
+    number_range,
+    percent,
+    percent_range,
+    percent_ranges,
+    percents,
+    status_word,
+)
 from reports.base.status import Status
 from reports.estimates.derived import KeyFigures, Returning
 from reports.estimates.options import (
@@ -104,12 +113,22 @@ def share_range(estimate: Estimate) -> str:
 
 def share_words(estimate: Estimate, *, options: ReportOptions) -> str:
     """The share that these options show, with its interval, which is that of the unbiased estimate."""
-    shown = shown_share(estimate, values=options.values)
-    words = {"share": percent(shown.value), "range": share_range(estimate)}
-    if words["share"] != (unbiased := percent(estimate.frequency)):
-        text = gettext("%(share)s (consistent; unbiased estimate: %(unbiased)s, 95%% interval %(range)s)")
-        return text % {**words, "unbiased": unbiased}
-    return gettext("%(share)s (95%% interval %(range)s)") % words
+    return shares_words([estimate], options=options)[0]
+
+
+def shares_words(estimates: Sequence[Estimate], *, options: ReportOptions) -> list[str]:
+    """Shares as `share_words` writes them."""
+    unbiased = percents(each.frequency for each in estimates)
+    shown = unbiased
+    if options.values != "unbiased":
+        shown = percents(shown_share(each, values=options.values).value for each in estimates)
+    ranges = percent_ranges((each.ci_low, each.ci_high) for each in estimates)
+    same = gettext("%(share)s (95%% interval %(range)s)")
+    other = gettext("%(share)s (consistent; unbiased estimate: %(unbiased)s, 95%% interval %(range)s)")
+    return [
+        (same if share == raw else other) % {"share": share, "unbiased": raw, "range": bounds}
+        for share, raw, bounds in zip(shown, unbiased, ranges, strict=True)
+    ]
 
 
 def values_names() -> dict[str, str]:

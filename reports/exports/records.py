@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 from itertools import groupby
 from typing import Any
 
@@ -11,7 +10,7 @@ from reports.base.version import software
 from reports.estimates.queries import LEVEL, Estimate, WindowReport
 
 # The names of categories in files are the same in each language.
-ESTIMATE_NAMES = tuple(field.name for field in fields(Estimate) if field.name not in ("category_fr", "below"))
+ESTIMATE_NAMES = tuple(name for name in Estimate._fields if name not in ("category_fr", "below"))
 REPORT_NAMES = (
     "study",
     "indicator",

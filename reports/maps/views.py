@@ -1,7 +1,6 @@
 """Maps of the zones of an indicator: what the report page shows of them, and the days to play through."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -60,9 +59,9 @@ def _as_shown(report: WindowReport, estimate: Estimate, options: ReportOptions) 
     """Return the estimate with the value that the map would show."""
     value = shown_value(report, estimate, options=options).value
     return (
-        replace(estimate, frequency=value)
+        estimate._replace(frequency=value)
         if options.measure == "frequency"
-        else replace(estimate, visitors=value)
+        else estimate._replace(visitors=value)
     )
 
 

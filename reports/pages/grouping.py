@@ -142,6 +142,6 @@ def _consistent(report: WindowReport, estimates: Sequence[Estimate]) -> WindowRe
     rows = zip(estimates, shares.tolist(), strict=True)
     return replace(
         report,
-        estimates=tuple(replace(each, consistent=share) for each, share in rows),
+        estimates=tuple(each._replace(consistent=share) for each, share in rows),
         status=estimates[0].status,  # all have the same
     )

@@ -53,32 +53,24 @@ def second_person_days() -> int:
 
 @register.filter
 def share_cell(estimate: Estimate) -> SafeString:
-    """Share and interval for a cell of a table; a blank has its sign and its word.
-
-    In Python and not in a template: a page may have thousands of these.
-    """
-    return _cell(
-        estimate, figure=formats.percent(estimate.frequency), interval=estimates_texts.share_range(estimate)
-    )
+    """Share and interval for a cell of a table; a blank has its sign and its word."""
+    return _cells([estimate], "frequency")[0]
 
 
 @register.filter
 def visitors_cell(estimate: Estimate) -> SafeString:
     """Visitors and interval, as `share_cell`."""
-    if estimate.below is not None:
-        return _small(f"<{formats.number(estimate.below)}")
-    return _cell(
-        estimate, figure=formats.number(estimate.visitors), interval=estimates_texts.visitors_range(estimate)
-    )
+    return _cells([estimate], "visitors")[0]
 
 
 @register.filter
 def estimate_cells(row: Sequence[tuple[str, Estimate]], measure: str) -> SafeString:
     """Cells of a category over many days, each with the head of its column; a page has 1,500 of them."""
-    cell = visitors_cell if measure == "visitors" else share_cell
+    cells = _cells([estimate for _, estimate in row], measure)
     return SafeString(
         "".join(
-            f'<td class="number" data-head="{escape(head)}">{cell(estimate)}</td>' for head, estimate in row
+            f'<td class="number" data-head="{escape(head)}">{cell}</td>'
+            for (head, _), cell in zip(row, cells, strict=True)
         )
     )
 
@@ -119,9 +111,21 @@ def total_cell(total: int | None, status: str) -> SafeString:
     return blank(status) if total is None else SafeString(escape(formats.number(total)))
 
 
-def _cell(estimate: Estimate, *, figure: str, interval: str) -> SafeString:
+def _cells(estimates: Sequence[Estimate], measure: str) -> list[SafeString]:
+    """Cells in Python and not in a template, all at once: a page may have thousands of these."""
+    if measure == "visitors":
+        figures = formats.numbers(each.visitors for each in estimates)
+        intervals = formats.number_ranges((each.visitors_ci_low, each.visitors_ci_high) for each in estimates)
+    else:
+        figures = formats.percents(each.frequency for each in estimates)
+        intervals = formats.percent_ranges((each.ci_low, each.ci_high) for each in estimates)
+    return [_cell(*each, measure) for each in zip(estimates, figures, intervals, strict=True)]
+
+
+def _cell(estimate: Estimate, figure: str, interval: str, measure: str) -> SafeString:
     if estimate.below is not None:
-        return _small(formats.reason_words(estimate))
+        words = formats.reason_words(estimate)
+        return _small(f"<{formats.number(estimate.below)}" if measure == "visitors" else words)
     shown = escape(figure) if estimate.status == Status.OK else blank(estimate.status)
     return SafeString(shown) if estimate.frequency is None else with_interval(shown, interval)
 

@@ -60,7 +60,7 @@ class ClosingForm(forms.Form):
     drop_unpublished = forms.BooleanField(required=False)
 
     def __init__(self, data: QueryDict | None = None, *, study: VaultStudy, obstacles: Obstacles) -> None:
-        super().__init__(data, label_suffix="")
+        super().__init__(data)
         self._slug = study.slug
         # Losses must be agreed to; a form without losses has no question.
         self.fields["cancel_batches"].required = bool(obstacles.cancellable)

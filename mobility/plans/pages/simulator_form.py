@@ -139,7 +139,7 @@ class SimulatorForm(forms.Form):
 
     def __init__(self, query: QueryDict, *, source: Source) -> None:
         values = _with_fitting_cap({"mechanism": "smp-adp", **source.initial, **query.dict()}, source)
-        super().__init__(values, auto_id="simulator-%s", label_suffix="")
+        super().__init__(values, auto_id="simulator-%s")
         self.source = source
         names = [(each.slug, each.name) for each in source.questions]
         without = {"show": gettext("the least accurate indicator"), "of": gettext("every indicator")}

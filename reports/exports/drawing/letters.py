@@ -101,7 +101,7 @@ def _report(
         study=study,
         indicator=indicator,
         estimates=tuple(
-            replace(estimate, category=category, category_fr=None) for estimate, category in estimates
+            estimate._replace(category=category, category_fr=None) for estimate, category in estimates
         ),
         notes=tuple(_note(note, write=write) for note in report.notes),
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from django.utils.html import json_script
 
 from ldp.privacy.plans import Mechanism
 from ldp.protocols.channels import Unit
@@ -20,6 +21,7 @@ from reports.estimates.coverage import coverage_of
 from reports.estimates.queries import Window, WindowReport
 from reports.studies import texts as studies_texts
 from reports.studies.models import Study
+from reports.templatetags.figures import figure_data
 from tests.ldp.exact import make_plan
 from tests.reports import report_factory as factory
 
@@ -96,6 +98,11 @@ def test_quotation_marks_stay_as_they_are_because_plotly_knows_no_entity_of_them
     study = factory.published(factory.indicator("zone", 'Old "port"', "New"), days=1)
     shown = charts.days_figure(reports_of(study, "zone"), shown=[0])
     assert 'Old "port"' in [trace.get("name") for trace in shown["data"]]
+
+
+def test_data_of_a_page_are_escaped_as_django_does_it() -> None:
+    figure = {"text": ["</script>", "a & b", "\u2028 \u00e9"], "day": date(2024, 5, 31)}
+    assert figure_data(figure, 'a"b') == json_script(figure, 'a"b')
 
 
 def test_names_are_escaped_because_plotly_reads_markup(study) -> None:

@@ -234,7 +234,7 @@ def test_words_name_the_categories_that_someone_is_in_for_certain() -> None:
 
     def words(*counts: int, **changes: Any) -> str:
         rows = zip(found.estimates, counts, strict=True)
-        changed = tuple(replace(each, reports=count) for each, count in rows)
+        changed = tuple(each._replace(reports=count) for each, count in rows)
         return estimates_texts.present_words(replace(found, estimates=changed, **changes))
 
     assert f"There are visitors in at least 1 of 3 categories: {first}." in words(n, 0, 0)

@@ -110,7 +110,7 @@ def test_small_windows_are_suppressed_everywhere(reader) -> None:
     assert 0 < one_day < 3000
     assert (report.status, report.n_visitors, report.n_reports) == (Status.SUPPRESSED, None, None)
     hidden = queries.Estimate(category="F", reports=None, status=Status.SUPPRESSED)
-    assert list(report.estimates) == [replace(hidden, category=name) for name in ("F", "M", "NR")]
+    assert list(report.estimates) == [hidden._replace(category=name) for name in ("F", "M", "NR")]
     assert report_of(study, 1, 4).status == Status.OK
     record = records("--indicator", "gender")[0]
     assert (record["n_visitors"], record["n_reports"]) == (None, None)
@@ -172,13 +172,13 @@ def test_every_blank_has_its_own_word_sign_and_reason(fair) -> None:
 
 def test_no_category_is_named_largest_where_it_has_nobody_or_more_than_all(fair) -> None:
     report = report_of(fair, 1, 4)
-    low = replace(report.estimates[0], frequency=-0.09, ci_low=-0.28, ci_high=0.2)
-    for largest in (low, replace(low, frequency=1.01)):
-        both = replace(report, estimates=(replace(low, frequency=-0.2), largest))
+    low = report.estimates[0]._replace(frequency=-0.09, ci_low=-0.28, ci_high=0.2)
+    for largest in (low, low._replace(frequency=1.01)):
+        both = replace(report, estimates=(low._replace(frequency=-0.2), largest))
         text = estimates_texts.report_summary(both)
         assert "The noise is too large to identify the largest category" in text and "next one" not in text
-    near = replace(low, frequency=-0.01, ci_low=-0.06, ci_high=0.04)
-    most = replace(near, category="City", frequency=1.049, ci_low=0.973, ci_high=1.127)  # by noise
+    near = low._replace(frequency=-0.01, ci_low=-0.06, ci_high=0.04)
+    most = near._replace(category="City", frequency=1.049, ci_low=0.973, ci_high=1.127)  # by noise
     both, unbiased = replace(report, estimates=(near, most)), ReportOptions(values="unbiased")
     assert f"{formats.percent(most.consistent)} (consistent;" in estimates_texts.report_summary(both)
     text = estimates_texts.report_summary(both, options=unbiased)
@@ -189,12 +189,12 @@ def test_summary_ranks_all_categories_of_a_report_and_leaves_none_out() -> None:
     report = report_of(factory.published(EIGHT, n=3000), 1, 4, slug="region")
     assert {estimate.status for estimate in report.estimates} == {Status.OK}
     by_size = sorted(report.estimates, key=lambda estimate: -estimate.frequency)
-    wide = replace(by_size[1], ci_low=0.01, ci_high=0.01 + 2 * WIDEST_INTERVAL)
+    wide = by_size[1]._replace(ci_low=0.01, ci_high=0.01 + 2 * WIDEST_INTERVAL)
     estimates = tuple(wide if each is by_size[1] else each for each in report.estimates)
     text = estimates_texts.report_summary(replace(report, estimates=estimates))
     assert f"the largest category, {by_size[0].category}." in text
     assert f"{by_size[1].category}, with {formats.percent(by_size[1].consistent)}" in text
-    unsure = tuple(replace(each, ci_low=-0.01) if each is wide else each for each in estimates)
+    unsure = tuple(each._replace(ci_low=-0.01) if each is wide else each for each in estimates)
     assert "next largest" not in estimates_texts.report_summary(replace(report, estimates=unsure))
 
 

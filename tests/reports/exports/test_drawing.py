@@ -155,7 +155,7 @@ class TestCharts:
         (report,) = selection.reports
         first, *others = report.estimates
         assert (len(bar_widths(svg_of(selection))), b"not reliable" in svg_of(selection)) == (3, False)
-        blank = replace(report, estimates=(replace(first, status=Status.NOT_RELIABLE), *others))
+        blank = replace(report, estimates=(first._replace(status=Status.NOT_RELIABLE), *others))
         svg = svg_of(replace(selection, reports=(blank,)))
         assert (len(bar_widths(svg)), b"not reliable" in svg) == (2, True)
 
@@ -319,7 +319,7 @@ class TestReport:
 
     def test_row_says_once_that_it_is_not_reliable_so_that_it_fits_on_a_line(self, age):
         (report,) = age.reports
-        blank = tuple(replace(estimate, status=Status.NOT_RELIABLE) for estimate in report.estimates)
+        blank = tuple(estimate._replace(status=Status.NOT_RELIABLE) for estimate in report.estimates)
         text = pdf_of(replace(age, reports=(replace(report, estimates=blank),)))
         for each in blank:
             ranges = f"{estimates_texts.share_range(each)} ? {estimates_texts.visitors_range(each)} ?"

@@ -171,9 +171,9 @@ def test_days_with_as_many_answers_are_all_shown_or_none() -> None:
     for n in range(10, 200, 10):
         for share in (-0.5, 0, 0.5, 1, 1.5):
             rest = [
-                replace(each, frequency=(1 - share) / 2, consistent=max(1 - share, 0) / 2) for each in others
+                each._replace(frequency=(1 - share) / 2, consistent=max(1 - share, 0) / 2) for each in others
             ]
-            moved = (replace(first, frequency=share, consistent=share), *rest)
+            moved = (first._replace(frequency=share, consistent=share), *rest)
             total = extrapolation(replace(report, n_reports=n, estimates=moved)).total
             assert found.setdefault(n, total.status) == total.status
     assert [*found.values()] == sorted(found.values())

@@ -537,7 +537,7 @@ def test_the_better_view_is_the_one_with_shorter_intervals(reader, located, sent
         shown = []
         for row in rows:
             low = row.estimate.visitors
-            changed = replace(row.estimate, visitors_ci_low=low, visitors_ci_high=low + width)
+            changed = row.estimate._replace(visitors_ci_low=low, visitors_ci_high=low + width)
             shown.append(replace(row, estimate=changed))
         assert better in texts.better_view_words(shown, [report], zones=ZONES)
     assert "No indicator by zone has figures" in texts.better_view_words(rows, [], zones=ZONES)
