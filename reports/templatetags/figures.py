@@ -14,7 +14,7 @@ _ESCAPES = {"<": "\\u003C", ">": "\\u003E", "&": "\\u0026"}
 
 @register.filter
 def figure_data(figure: Any, name: str) -> SafeString:
-    """As Django's `json_script`, which takes 20 times as long to escape a figure of many points."""
+    """Script with a figure as JSON, escaped as by `json_script` of Django, which takes 20 times as long."""
     text = _ENCODER.encode(figure)
     for sign, escaped in _ESCAPES.items():
         text = text.replace(sign, escaped)
