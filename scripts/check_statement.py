@@ -53,6 +53,7 @@ PRIMES = tuple(n for n in range(2, 256) if all(n % each for each in range(2, isq
 TALLIES = ("visits", "runs")
 SLOT_MINUTES = (15, 30, 60, 120)
 MAX_DAYS, MAX_EVENT_DAYS = 62, 7_320
+MAX_EVENTS = 1_000  # of a person that are answered
 OF_EVENTS = ("smp-grr", "smp-oue", "smp-adp", "spl-grr")
 MAX_EPSILON = 64  # of an answer
 # Additions of the arithmetic of places, in 1 / epsilon, radians and squares (see ldp/geo/precision.py).
@@ -339,13 +340,14 @@ class Plan:
         self.first: Json | None = self.spec.get("first")
         self.window: int | None = self.spec.get("window_days")
         self.events: bool = self.spec.get("events", False)
+        self.max_events: int | None = self.spec.get("max_events")
         # Of hashed values the number of sets, which is checked with the other numbers of the indicator.
         self.primes: list[int] = [entry.get("prime", 1) for entry in statement["indicators"]]
 
     def has_valid_units(self) -> bool:
         """Events are there on one day: their indicators are static and plain, and nothing counts people."""
         if "events" not in self.spec:
-            return True
+            return "max_events" not in self.spec
         of_people = {"location", "presence", "tallies", "slots", "first", "window_days"}
         is_plain = all(
             row["kind"] == "static" and not {"parts", "scale", "moves"} & row.keys() for row in self.asked
@@ -354,6 +356,7 @@ class Plan:
             self.events is True
             and self.mechanism in OF_EVENTS
             and is_plain
+            and ("max_events" not in self.spec or self.max_events in range(1, MAX_EVENTS + 1))
             and not of_people & self.spec.keys()
         )
 
@@ -764,6 +767,7 @@ def check_guarantee(statement: Json, plan: Plan, used: list[Channel], found: Fin
     is_kept = Fraction(said["epsilon"]) <= nominal[plan.unit]
     found.holds("guarantee.epsilon", is_kept, f"is above the nominal one, {float(nominal[plan.unit])}")
     check_window(said, plan, used, found)
+    check_person(said, plan, found)
     cap = statement["plan"]["epsilon_profile_cap"]
     is_kept = cap is None or Fraction(said["epsilon_profile"]) <= Fraction(cap)
     found.holds("plan.epsilon_profile_cap", is_kept, f"is {cap}, below the certified loss per profile")
@@ -786,6 +790,20 @@ def check_window(said: Json, plan: Plan, used: list[Channel], found: Findings) -
     found.equal("guarantee.window.nominal", Fraction(window["nominal"]), nominal)
     is_kept = Fraction(window["epsilon"]) <= nominal
     found.holds("guarantee.window.epsilon", is_kept, f"is above the nominal one, {float(nominal)}")
+
+
+def check_person(said: Json, plan: Plan, found: Findings) -> None:
+    """Loss of all events of a person: that of an event, once for each that is answered."""
+    person = said.get("person")
+    found.equal("guarantee.person", person is not None, plan.max_events is not None)
+    if person is None or plan.max_events is None:
+        return
+    found.equal("guarantee.person.max_events", person["max_events"], plan.max_events)
+    # Whether the loss of an event is right has been checked; a product of 30 digits is rounded up.
+    total = plan.max_events * Fraction(said["epsilon_profile"])
+    found.up("guarantee.person.epsilon", person["epsilon"], Bounds(total, total))
+    nominal = plan.max_events * Fraction(said["nominal_profile"])
+    found.equal("guarantee.person.nominal", Fraction(person["nominal"]), nominal)
 
 
 def sum_bounds(ratio: Fraction, n_reports: int, delta: Fraction) -> Bounds | None:
@@ -1169,6 +1187,7 @@ def check_words(statement: Json, plan: Plan, found: Findings) -> None:
         **dict.fromkeys(("squares", "places_and_answers", "far_places", "moves"), "location" in plan.spec),
         "presence": "presence" not in plan.spec and not plan.events,
         **dict.fromkeys(("events", "several_events"), plan.events),
+        "unanswered_events": plan.max_events is not None,
         "missing_values": "presence" not in plan.spec,
         "closings": "presence" in plan.spec,
         "tallies": bool(plan.tallies),
@@ -1178,10 +1197,12 @@ def check_words(statement: Json, plan: Plan, found: Findings) -> None:
     study = statement["study"]
     until = study["key_until"] if study["closed_at"] is None else study["closed_at"][:10]
     dates = dict.fromkeys(("key",) if plan.events else ("key", "presence"), "nothing")
+    with_key = ("key", "presence") if plan.max_events is None else ("key", "presence", "persons")
+    dates |= dict.fromkeys(with_key[2:], "nothing")
     dates |= {row["name"]: row["date"] for row in statement["retention"]}
     found.equal("retention, number of names", len(statement["retention"]), len(dates))
     for name, day in dates.items():
-        found.equal(f"retention, {name}, date", day, until if name in ("key", "presence") else None)
+        found.equal(f"retention, {name}, date", day, until if name in with_key else None)
     found.equal("study.units", study.get("units", "visitors"), "events" if plan.events else "visitors")
     found.equal("study.state", study["state"], "open" if study["closed_at"] is None else "closed")
 

@@ -58,6 +58,9 @@ class Certificate:
         data the epsilon that the plan promises for the unit attribute, and that of the answers for a profile
     epsilon_window : Decimal or None; of a plan with streams: all values on any `window_days` consecutive days
     nominal_window : Fraction or None; the same from the plan's epsilons, never below
+    epsilon_person : Decimal or None; of a plan of events that limits those of a person: all values of all her
+        events, where only `max_events` of them are answered
+    nominal_person : Fraction or None; the same from the plan's epsilons, never below
     """
 
     indicators: tuple[IndicatorCertificate, ...]
@@ -67,6 +70,8 @@ class Certificate:
     nominal_profile: Fraction
     epsilon_window: Decimal | None = None
     nominal_window: Fraction | None = None
+    epsilon_person: Decimal | None = None
+    nominal_person: Fraction | None = None
 
 
 def certify(plan: PlanSpec, *, extra_daily_values: int = 0) -> Certificate:
@@ -82,6 +87,7 @@ def certify(plan: PlanSpec, *, extra_daily_values: int = 0) -> Certificate:
     Where a person answers one indicator, a profile loses at most the largest of the indicators' losses;
     otherwise the losses add up. Fake reports are added to an answer without knowing the value, so they never
     add to a loss. If all indicators are static, what they hide is certified exactly (`FakeDataChannel`).
+    Answers of different events are independent, so a person loses the sum of those of her answered events.
     Extra daily values are those of a daily indicator answered on top of the plan's (voided days). They hold
     for values that are equal in the same versions of a day.
     """
@@ -101,22 +107,27 @@ def certify(plan: PlanSpec, *, extra_daily_values: int = 0) -> Certificate:
         if plan.window_days is not None and plan.has_streams
         else None
     )
+    nominal = max(losses) if answers_one else sum(losses, start=Fraction(0))
+    epsilon = epsilon_of(max(profile)) if answers_one else epsilon_of(*profile)
+    events = plan.max_events
     return Certificate(
         indicators=tuple(
             _certify_indicator(plan, index, n_values=n, attribute=attribute, whole=ratio)
             for index, (n, attribute, ratio) in enumerate(zip(n_values, attributes, whole, strict=True))
         ),
         epsilon_attribute=epsilon_of(max(attributes)),
-        epsilon_profile=epsilon_of(max(profile)) if answers_one else epsilon_of(*profile),
+        epsilon_profile=epsilon,
         nominal_attribute=plan.epsilon
         or max(
             plan.indicators[place].epsilon * n
             for of_value in _answers_with(plan, n_values)
             for place, n in of_value
         ),
-        nominal_profile=max(losses) if answers_one else sum(losses, start=Fraction(0)),
+        nominal_profile=nominal,
         epsilon_window=None if window is None else epsilon_of(max(ratio for ratio, _ in window)),
         nominal_window=None if window is None else max(loss for _, loss in window),
+        epsilon_person=None if events is None else _UP.multiply(epsilon, Decimal(events)),
+        nominal_person=None if events is None else nominal * events,
     )
 
 

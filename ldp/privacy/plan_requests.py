@@ -80,6 +80,7 @@ def build_plan(
     window_days: int | None = None,
     events: bool = False,
     classes: Mapping[str, Decimal] = MappingProxyType({}),
+    max_events: int | None = None,
 ) -> PlanSpec:
     """Plan from what an administrator typed; the one conversion of epsilon to an exact fraction.
 
@@ -97,6 +98,7 @@ def build_plan(
     window_days : smp-stream only: consecutive days on which a person answers once, None = seven, or all
     events : units are events, each of one day
     classes : epsilon of each class of people, by its slug; none = all have that of the plan
+    max_events : most events of a person that are answered; None = all
 
     Raises
     ------
@@ -140,6 +142,7 @@ def build_plan(
         window_days=window_days,
         events=events,
         classes=tuple(ClassSpec(slug=slug, epsilon=_exact(own)) for slug, own in classes.items()),
+        max_events=max_events,
     )
 
 

@@ -62,6 +62,7 @@ MAX_VERSION = 255  # so is the plan version
 MAX_TALLY_CELLS = 8_000_000  # of one indicator: 64 MB, read and written whole
 MAX_TALLY_ROWS = 65_535  # two bytes in a packed delta
 MAX_PARTS = 3
+MAX_EVENTS = 1000  # of a person that are answered
 HASHED: Final[Mechanism] = "smp-loloha"
 STREAM: Final[Mechanism] = "smp-stream"
 OF_EVENTS: Final[tuple[Mechanism, ...]] = ("smp-grr", "smp-oue", "smp-adp", "spl-grr")
@@ -182,6 +183,8 @@ class PlanSpec:
     classes : tuple of ClassSpec; smp-grr, smp-oue and smp-adp only: 2 to 20, the largest epsilon that of all
         indicators, which have categories of a column or a day. So all else in the plan describes the
         class that loses most; `of_class` is the plan of the people of one class
+    max_events : int or None; of a plan of events: most events of a person that are answered, in [1, 1000];
+        None = all, and nothing is promised of a person
 
     Raises
     ------
@@ -211,6 +214,7 @@ class PlanSpec:
     window_days: int | None = None
     events: bool = False
     classes: tuple[ClassSpec, ...] = ()
+    max_events: int | None = None
 
     def __post_init__(self) -> None:
         if self.mechanism not in get_args(Mechanism):
@@ -232,8 +236,7 @@ class PlanSpec:
             _check_range("max_values of the location", self.location.max_values, low=1, high=self.days)
         if self.shares is not None:
             self._check_shares(self.shares)
-        if self.events:
-            self._check_events()
+        self._check_events()
         self._check_classes()
         self._check_parts()
         self._check_first()
@@ -248,11 +251,17 @@ class PlanSpec:
             raise PlanError(f"epsilon of a {self.mechanism} plan must be absent, got {self.epsilon}")
 
     def _check_events(self) -> None:
-        """Raise PlanError for what needs people who are there on several days."""
+        """Raise PlanError for what needs people who are there on several days, or needs events."""
+        if not self.events:
+            if self.max_events is not None:
+                raise PlanError(f"max_events must be absent in a plan of people, got {self.max_events}")
+            return
         if self.mechanism not in OF_EVENTS:
             raise PlanError(
                 f"mechanism of a plan of events must be one of {OF_EVENTS}, got {self.mechanism!r}"
             )
+        if self.max_events is not None:
+            _check_range("max_events", self.max_events, low=1, high=MAX_EVENTS)
         for spec in self.indicators:
             if spec.kind != "static" or spec.parts or spec.scale is not None:
                 raise PlanError(f"{spec.slug} must be static, without parts and cuts, in a plan of events")
@@ -681,6 +690,7 @@ class PlanSpec:
         stream = {} if self.window_days is None else {"window_days": self.window_days}
         units = {"events": True} if self.events else {}
         by_class = {"classes": [each.to_json() for each in self.classes]} if self.classes else {}
+        limit = {} if self.max_events is None else {"max_events": self.max_events}
         return {
             "mechanism": self.mechanism,
             "unit": self.unit,
@@ -697,6 +707,7 @@ class PlanSpec:
             **stream,
             **units,
             **by_class,
+            **limit,
         }
 
     @classmethod
@@ -723,6 +734,7 @@ class PlanSpec:
                 window_days=data.get("window_days"),
                 events=data.get("events", False),
                 classes=tuple(ClassSpec.from_json(each) for each in data.get("classes", ())),
+                max_events=data.get("max_events"),
             )
         except LdpError:
             raise

@@ -29,6 +29,7 @@ from mobility.vault.models.subscribers import (
 from mobility.vault.optouts import OptOuts
 from mobility.vault.sanitise import StudySanitiser
 from mobility.vault.sealing import seal, unseal
+from mobility.vault.state.answered import AnsweredEvents
 from mobility.vault.state.answers import KnownAnswers
 from mobility.vault.state.daily import DailyValues
 from mobility.vault.state.days import DaySightings
@@ -62,7 +63,7 @@ class OpenStudy(UnlockedStudy):
     @cached_property
     def day_sanitiser(self) -> StudySanitiser:
         """Sanitiser of the events of one day, as if the study had no other."""
-        return StudySanitiser(replace(self.plan, days=1, events=False), prf=self.prf)
+        return StudySanitiser(replace(self.plan, days=1, events=False, max_events=None), prf=self.prf)
 
     @cached_property
     def daily(self) -> DailyValues:
@@ -143,6 +144,16 @@ class OpenStudy(UnlockedStudy):
         if row is None:
             return KnownAnswers.empty(words=words)
         return KnownAnswers.unpack(self._opened(row, "answers"), words=words)
+
+    def seal_answered_events(self, answered: AnsweredEvents, version: int, *, shard: int) -> bytes:
+        return self._sealed(answered, "answered-events", shard, version)
+
+    def unseal_answered_events(self, row: AnswerShard | None) -> AnsweredEvents:
+        return (
+            AnsweredEvents.empty()
+            if row is None
+            else AnsweredEvents.unpack(self._opened(row, "answered-events"))
+        )
 
     def seal_opt_outs(self, people: OptOuts, version: int, *, shard: int) -> bytes:
         return self._sealed(people, "opt-outs", shard, version)

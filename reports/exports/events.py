@@ -23,6 +23,7 @@ from reports.exports.formats.choosing import content_type
 from reports.exports.formats.columns import Kind
 from reports.exports.formats.spreadsheet import MAX_ROWS, Sheet, workbook
 from reports.studies.models import Indicator
+from reports.studies.texts import answered_events_words
 
 Record = dict[str, Any]
 _KINDS: Final = {
@@ -76,6 +77,7 @@ def head_facts(indicator: Indicator, report: WindowReport | None) -> Record:
         "mechanism": report and report.mechanism,
         "epsilon": report and report.epsilon,
         "unit": report and report.unit,
+        "max_events": report and report.plan.spec.get("max_events"),
     }
 
 
@@ -143,6 +145,8 @@ def to_xlsx(record: Mapping[str, Any]) -> bytes:
             gettext("One event. The number of events is exact; the number in a category is estimated."),
         ),
     ]
+    if record["max_events"]:
+        about.append((gettext("Answered events"), answered_events_words(record["max_events"])))
     rows = _flat(record)
     if len(rows) > MAX_ROWS:
         text = gettext("A spreadsheet can hold at most %(most)d rows, but there are %(rows)d. Choose CSV.")

@@ -38,7 +38,7 @@ from reports.pages.days import chosen_categories
 from reports.privacy.statement.document import certified, protections
 from reports.studies.models import Area, Indicator, Study
 from reports.studies.queries import current_plan
-from reports.studies.texts import crumbs_to
+from reports.studies.texts import answered_events_words, crumbs_to
 
 PERIODS_SHOWN: Final = 53  # of a page; the weeks of a year
 CELLS_SHOWN: Final = 1500  # of a table
@@ -83,7 +83,12 @@ def events_indicator(request: HttpRequest, indicator: Indicator, context: dict[s
     asked = asked_categories(request.GET, n_categories=len(indicator.categories))
     reports = [each.report for each in periods]
     shown = shown_categories(asked, reports=reports, options=DaysOptions(form="lines")) if reports else []
+    plan = current_plan(indicator.study)
+    spec, certificate = certified(plan)
     context |= {
+        "spec": spec,
+        "certificate": certificate,
+        "answered_words": answered_events_words(spec.max_events) if spec.max_events else "",
         "kind": kind,
         "kept": [("period", kind)],
         "page": page,
@@ -95,7 +100,7 @@ def events_indicator(request: HttpRequest, indicator: Indicator, context: dict[s
         "max_lines": MAX_LINES,
         "shown_names": [indicator.shown_categories[code] for code in shown],
         "formats": list(WRITERS),
-        "protection": protections(current_plan(indicator.study))[indicator.slug],
+        "protection": protections(plan)[indicator.slug],
         "forecast": _forecast(event_forecast(indicator, kind)),
     }
     return render(request, "events/indicator.html", context)

@@ -6,7 +6,9 @@ from typing import TypedDict
 from django.conf import settings
 from django.utils.translation import gettext, ngettext
 
+from ldp import PlanSpec
 from reports.studies.models import Study
+from reports.studies.queries import current_plan
 
 
 class Kept(TypedDict):
@@ -74,6 +76,15 @@ def retention(study: Study) -> list[Kept]:
             None,
             gettext("Rows: replaced by keyed values in memory, never stored."),
         )
+        if PlanSpec.from_json(current_plan(study).spec).max_events is not None:
+            rows["persons"] = (
+                with_key,
+                on,
+                gettext(
+                    "Encrypted pseudonyms of people, with the keys of their answered events: they keep the "
+                    "limit for each person."
+                ),
+            )
     return [
         {"name": name, "until": until, "date": on, "text": text} for name, (until, on, text) in rows.items()
     ]

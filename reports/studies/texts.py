@@ -48,11 +48,28 @@ def plan_words(spec: PlanSpec, indexes: Iterable[int] = ()) -> str:
 def _event_plan_words(spec: PlanSpec) -> str:
     """Explain how events are reported."""
     if spec.is_sampled and spec.d > 1:
-        return gettext(
+        text = gettext(
             "Each event reports on one of the %(d)d indicators. The indicator is drawn at random for each "
             "event. The value is randomised before it is counted."
         ) % {"d": spec.d}
-    return gettext("Each event reports on every indicator. Values are randomised before they are counted.")
+    else:
+        text = gettext(
+            "Each event reports on every indicator. Values are randomised before they are counted."
+        )
+    if spec.max_events is None:
+        return text
+    return f"{text} {answered_events_words(spec.max_events)}"
+
+
+def answered_events_words(most: int) -> str:
+    """Say which events of a person give no answer, and what that means for shares."""
+    return ngettext(
+        "Only the first event of each person reports. Further events of a person are counted, but not "
+        "reported on. Shares are those of the events that report.",
+        "Only the first %(n)d events of each person report. Further events of a person are counted, but not "
+        "reported on. Shares are those of the events that report.",
+        most,
+    ) % {"n": most}
 
 
 def tallies_words(tallies: Sequence[str]) -> str:

@@ -72,3 +72,14 @@ def write_rows(path: Path, rows: list[str]) -> Path:
 
 def in_area(rows: list[str]) -> list[str]:
     return [row for row in rows if ",C9," not in row]
+
+
+# At most two events of a person are answered, and each of those on every indicator.
+TEXT_OF_PEOPLE = TEXT.replace('cell = "cell_id"', 'cell = "cell_id"\nperson = "patient"').replace(
+    'mechanism = "smp-grr"', 'mechanism = "spl-grr"\nmax_events = 2'
+)
+
+
+def write_people(path: Path, rows: list[str]) -> Path:
+    path.write_text("at,cell_id,reason,patient\n" + "".join(f"{row}\n" for row in rows))
+    return path

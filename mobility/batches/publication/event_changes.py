@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from ldp.estimation.tallies import Delta
 from ldp.keyed.events import event_keys
-from mobility.extracts.rows.events import Events
+from mobility.extracts.rows.arrays import ParallelArrays
+from mobility.extracts.rows.events import NO_VALUE, Events, people_of
 from mobility.vault.state import changes
+from mobility.vault.state.answered import AnsweredEvents
 from mobility.vault.state.presence import SAME, Presence
 from mobility.vault.studies import OpenStudy
 
@@ -36,28 +38,44 @@ class EventChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EventRows:
-    """Rows of a batch in a shard, one place per row: key of the event, day, and its sanitised reports."""
+class EventRows(ParallelArrays):
+    """Rows of a batch in a shard, one place per row: key of the event, day, and its sanitised reports.
+
+    person : as of `people_of`; of no use in a study without a limit for people
+    """
 
     key: NDArray[np.uint64]
     day: NDArray[np.uint16]
     static: NDArray[np.uint16]
+    person: NDArray[np.uint64]
+    second: NDArray[np.uint32]
 
     def of_days(self, *, closed: frozenset[int]) -> "EventRows":
         """Return the rows of days that were not closed while the file was read."""
-        rows = np.flatnonzero(~np.isin(self.day, sorted(closed)))
-        return EventRows(key=self.key[rows], day=self.day[rows], static=self.static[rows])
+        return self.take(np.flatnonzero(~np.isin(self.day, sorted(closed))))
+
+    def within(self, answered: AnsweredEvents, *, most: int) -> tuple["EventRows", AnsweredEvents]:
+        """Return the rows without the answers of further events of a person; and all answered ones then."""
+        answered = answered.admit(self.key, person=self.person, second=self.second, most=most)
+        static = self.static.copy()
+        static[~np.isin(self.key, answered.key)] = NO_VALUE
+        return replace(self, static=static), answered
 
 
 def event_rows(study: OpenStudy, pieces: Iterable[Events]) -> EventRows:
     """Give each row its key and its reports; equal rows are in one piece."""
-    keys, days, reports = [np.empty(0, np.uint64)], [np.empty(0, np.uint16)], []
-    reports.append(np.empty((0, study.sanitiser.words("static")), np.uint16))
+    found = []
     for events in pieces:
-        keys.append(event_keys(events.pseudonym, prf=study.event_prf))
-        days.append(events.day.astype(np.uint16))
-        reports.append(study.sanitiser.event_answers(keys[-1], events.codes))
-    return EventRows(key=np.concatenate(keys), day=np.concatenate(days), static=np.concatenate(reports))
+        key = event_keys(events.pseudonym, prf=study.event_prf)
+        rows = EventRows(
+            key=key,
+            day=events.day.astype(np.uint16),
+            static=study.sanitiser.event_answers(key, events.codes),
+            person=people_of(events),
+            second=events.second,
+        )
+        found.append(rows)
+    return EventRows.joined(found)
 
 
 def add_events(

@@ -20,6 +20,7 @@ from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import AnswerShard, DayState, OptOutShard, PresenceShard
 from mobility.vault.optouts import OptOuts
 from mobility.vault.state import changes
+from mobility.vault.state.answered import AnsweredEvents
 from mobility.vault.state.answers import KnownAnswers, differing_reports
 from mobility.vault.state.daily import Part
 from mobility.vault.state.days import DaySightings, day_states, merge_sightings
@@ -69,6 +70,10 @@ class ShardState:
     @cached_property
     def answers(self) -> KnownAnswers:
         return self.study.unseal_answers(self.answers_row)
+
+    @cached_property
+    def answered_events(self) -> AnsweredEvents:
+        return self.study.unseal_answered_events(self.answers_row)
 
     @cached_property
     def opt_outs(self) -> OptOuts:
@@ -128,6 +133,13 @@ class ShardState:
         seal = partial(self.study.seal_presence, change.presence, shard=self.shard)
         return [successor(PresenceShard, self.presence_row, seal=seal, **self.place)]
 
+    def next_answered_events(self, answered: AnsweredEvents) -> list[Successor]:
+        """Answered events as they will be; nothing if no new one is."""
+        if len(answered) == len(self.answered_events):
+            return []
+        seal = partial(self.study.seal_answered_events, answered, shard=self.shard)
+        return [successor(AnswerShard, self.answers_row, seal=seal, **self.place)]
+
     def next_answers(self, answers: KnownAnswers) -> list[Successor]:
         seal = partial(self.study.seal_answers, answers, shard=self.shard)
         return [successor(AnswerShard, self.answers_row, seal=seal, **self.place)]
@@ -162,7 +174,7 @@ def _outcome(batch: Batch, study: OpenStudy, shard: int, moves: DayMoves) -> Out
 
 def _of_event_rows(batch: Batch, state: ShardState, moves: DayMoves) -> Outcome:
     """Outcome of a batch of a study of events; a day that is closed loses its state, and no count changes."""
-    study, number = state.study, state.number
+    study, number, answered = state.study, state.number, list[Successor]()
     if batch.kind == Batch.Kind.VOID_DAY:
         change = event_changes.remove_events(study, state.event_days({moves.undo or 0}), number=number)
     else:
@@ -173,11 +185,14 @@ def _of_event_rows(batch: Batch, state: ShardState, moves: DayMoves) -> Outcome:
             for piece in range(batch.pieces)
         )
         rows = event_changes.event_rows(study, of_pieces).of_days(closed=moves.closed)
+        if study.plan.max_events is not None:
+            rows, known = rows.within(state.answered_events, most=study.plan.max_events)
+            answered = state.next_answered_events(known)
         before = state.event_days(set(np.unique(rows.day).tolist()))
         change = event_changes.add_events(study, rows, before, number=number)
     return Outcome(
         change=change.change,
-        successors=state.next_event_days(change.days),
+        successors=[*state.next_event_days(change.days), *answered],
         counts={
             "duplicates": change.duplicates,
             "subscribers": sum(change.by_day.values()),

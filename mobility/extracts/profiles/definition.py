@@ -59,6 +59,7 @@ class Profile:
 
     kind : "events" are CDRs, "subscribers" attributes of people, "opt_out" people who must not be counted
     subscriber, timestamp, cell : names of columns; timestamp and cell only of events
+    person : column of the person of an event, in a study that limits the events of each
     columns : column of each static indicator that these files hold, by slug
     tables : what the texts of these columns mean, by slug
     operators : columns of operators' countries, by slug of the visitor category that needs one
@@ -75,11 +76,12 @@ class Profile:
     columns: Mapping[str, str] = field(default_factory=dict)
     tables: Mapping[str, ValueTable] = field(default_factory=dict)
     operators: Mapping[str, str] = field(default_factory=dict)
+    person: str | None = None
 
     @property
     def all_columns(self) -> tuple[str, ...]:
         """Columns that are read, each once."""
-        names = (self.subscriber, self.timestamp, self.cell, *self.value_columns)
+        names = (self.subscriber, self.person, self.timestamp, self.cell, *self.value_columns)
         return tuple(dict.fromkeys(name for name in names if name))
 
     @property
@@ -97,6 +99,7 @@ def default_profile(definition: StudyDefinition) -> Profile:
         name=DEFAULT,
         kind="events",
         subscriber=extract.subscriber,
+        person=extract.person,
         timestamp=extract.timestamp,
         cell=extract.cell,
         timestamp_format=extract.timestamp_format,

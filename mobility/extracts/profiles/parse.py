@@ -91,7 +91,7 @@ def _read_profile(root: Table, definition: StudyDefinition) -> dict[str, Any]:
             )
         profile.finish()
     if columns:
-        facts |= _read_roles(columns, is_events=facts["kind"] == "events", has_area=bool(definition.area))
+        facts |= _read_roles(columns, definition, is_events=facts["kind"] == "events")
     return facts
 
 
@@ -110,8 +110,13 @@ def _read_name(table: Table) -> str | None:
     return name
 
 
-def _read_roles(table: Table, *, is_events: bool, has_area: bool) -> dict[str, str | None]:
+def _read_roles(table: Table, definition: StudyDefinition, *, is_events: bool) -> dict[str, str | None]:
     roles: dict[str, str | None] = {"subscriber": table.text("subscriber"), "timestamp": None, "cell": None}
+    has_area = definition.area is not None
+    if definition.extract.person is None:
+        table.refuse("person", "must be absent: only a study with max_events has it")
+    elif is_events:
+        roles["person"] = table.text("person")
     if is_events:
         roles["timestamp"] = table.text("timestamp")
         roles["cell"] = table.text("cell") if has_area or table.has("cell") else None
@@ -151,7 +156,7 @@ def _check_columns(
     problems: Problems, facts: Mapping[str, Any], columns: Mapping[str, str], operators: Mapping[str, str]
 ) -> None:
     """One source, one meaning: else an identifier could be an answer, or a value be answered twice."""
-    roles = [(f"columns.{role}", facts.get(role)) for role in ("subscriber", "timestamp", "cell")]
+    roles = [(f"columns.{role}", facts.get(role)) for role in ("subscriber", "person", "timestamp", "cell")]
     attributes = [(f"{INDICATOR}.{slug}.column", column) for slug, column in columns.items()]
     attributes += [
         (f"{INDICATOR}.{slug}.operator_column", column) for slug, column in operators.items() if column

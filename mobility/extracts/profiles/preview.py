@@ -46,7 +46,9 @@ class ShownValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownColumn:
-    """One column: `role` is subscriber, timestamp, cell, the slug of an indicator, one of OPERATOR, or empty.
+    """One column: `role` is a role, the slug of an indicator, one of OPERATOR, or empty.
+
+    Roles are subscriber, person, timestamp and cell.
 
     reasons : why each row of the sample would be rejected, empty where this column rejects it not; of no row
         where the column rejects none
@@ -158,20 +160,27 @@ def _shown(
             return _attribute(name, texts, rule, indicator, operators=operators)
         if role == OPERATOR % indicator.slug:
             return _operators(role, name, texts, indicator)
-    return _subscribers(role, name, texts)
+    return _people(role, name, texts)
 
 
-def _subscribers(role: str, name: str, texts: list[str]) -> ShownColumn:
-    empty = gettext("empty value: row rejected")
+def _people(role: str, name: str, texts: list[str]) -> ShownColumn:
+    """Identifiers of subscribers, or of the people of events, which may be empty."""
+    is_needed = role != "person"
+    empty = (
+        gettext("empty value: row rejected")
+        if is_needed
+        else gettext("empty value: counted, but not answered")
+    )
     values = tuple(
-        ShownValue(text=shape(text), meaning="" if text else empty, is_bad=not text)
+        ShownValue(text=shape(text), meaning="" if text else empty, is_bad=is_needed and not text)
         for text in texts[:ROWS_SHOWN]
     )
     fact = gettext("%(n)s different values in %(rows)s rows") % {
         "n": len(set(filter(None, texts))),
         "rows": len(texts),
     }
-    return ShownColumn(name=name, role=role, values=values, fact=fact, reasons=_where_empty(role, texts))
+    reasons = _where_empty(role, texts) if is_needed else ()
+    return ShownColumn(name=name, role=role, values=values, fact=fact, reasons=reasons)
 
 
 def _where_empty(role: str, texts: Sequence[str]) -> tuple[str, ...]:

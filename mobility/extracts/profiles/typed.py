@@ -30,6 +30,7 @@ class TypedProfile:
     columns: Mapping[str, str] = field(default_factory=dict)
     rules: Mapping[str, ValueRule] = field(default_factory=dict)
     operators: Mapping[str, str] = field(default_factory=dict)
+    person: str | None = None
 
     def compiled(self, definition: StudyDefinition) -> Profile:
         """Return what the readers need; `definition` is that of the study the profile was checked against."""
@@ -44,8 +45,9 @@ class TypedProfile:
         """Plain values."""
         rules = {slug: _rule_to_json(rule) for slug, rule in self.rules.items()}
         facts = self._facts()
-        if not self.operators:  # as before there were any
-            del facts["operators"]
+        for name in ("operators", "person"):  # as before there were any
+            if not facts[name]:
+                del facts[name]
         return facts | {"max_bad_share": format(self.max_bad_share, "f"), "rules": rules}
 
     def _facts(self) -> dict[str, Any]:

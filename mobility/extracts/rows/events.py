@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from mobility.extracts.rows.arrays import ParallelArrays
 
 NO_VALUE = np.uint16(0xFFFF)  # an empty value: no answer, presence still counts
+_OF_CONTENT = np.uint64(2**48 - 1)
+Names = NDArray[np.uint64]
+Halves = NDArray[np.uint32]
 _HEADER = np.dtype([("n", "<i8"), ("slots", "<i8")])
 
 
@@ -21,7 +24,8 @@ class Events(ParallelArrays):
 
     pseudonym : uint64, shape (n,); in a study of events the key of the row's content
     second : uint32, shape (n,); UTC seconds since the study clock's origin
-    cell : uint32, shape (n,); code of the cell
+    cell : uint32, shape (n,); code of the cell; in a study that limits the events of a person bits of her
+        pseudonym, as `with_people` says
     day : uint8 or, in a long study, uint16, shape (n,); study day, from 1; 0 = the row counts for nights and
         slots only
     codes : uint16, shape (n, slots); raw codes of static indicators that may be answered, or of the static
@@ -58,6 +62,30 @@ class Events(ParallelArrays):
             codes=next_array(np.uint16, n * slots).reshape(n, slots),  # type: ignore[arg-type]
             day=next_array(np.uint16 if len(packed) - at > n else np.uint8, n),  # type: ignore[arg-type]
         )
+
+
+def with_people(contents: Names, people: Names, *, is_nobody: NDArray[np.bool_]) -> tuple[Names, Halves]:
+    """Put the person of each event into the first bits of its key, by which shards are chosen.
+
+    Parameters
+    ----------
+    contents : uint64, shape (n,); keys of the rows' contents
+    people : uint64, shape (n,); pseudonyms
+    is_nobody : shape (n,); rows that name no one
+
+    Returns
+    -------
+    uint64, shape (n,): keys with 16 bits of the person's pseudonym; uint32, shape (n,): 32 more of it, 0 for
+    no one. Of n people two are taken for one with a probability below n**2 / 2**49: then they share one limit
+    """
+    keys = np.where(is_nobody, contents, (people & ~_OF_CONTENT) | (contents & _OF_CONTENT))
+    return keys, np.where(is_nobody, np.uint32(0), people.astype(np.uint32))
+
+
+def people_of(events: Events) -> Names:
+    """Return the person of each event as `with_people` put it there; uint64, shape (n,), 0 for no one."""
+    halves = events.cell.astype(np.uint64)
+    return np.where(halves == 0, np.uint64(0), (events.pseudonym & ~_OF_CONTENT) | halves)
 
 
 def concatenate(parts: list[Events], *, slots: int) -> Events:

@@ -16,7 +16,7 @@ from mobility.extracts.readers import Column, Layout, RowBlock, Texts
 from mobility.extracts.rows import outcomes, timestamps
 from mobility.extracts.rows.counts import HOURS, REJECTED, RowCounts
 from mobility.extracts.rows.event_zones import EventZones
-from mobility.extracts.rows.events import NO_VALUE, Events
+from mobility.extracts.rows.events import NO_VALUE, Events, with_people
 from mobility.extracts.rows.joints import joints_of
 from mobility.extracts.rows.lookups import UNKNOWN, Pseudonyms, PseudonymSet, pseudonyms_of, trimmed
 from mobility.extracts.rows.nights import nights_of
@@ -93,7 +93,7 @@ class RowCoder:
     def layout(self) -> Layout:
         """Interface of a reader."""
         profile = self._profile
-        names = [profile.subscriber, profile.timestamp, profile.cell]
+        names = [profile.subscriber, profile.person, profile.timestamp, profile.cell]
         names += [value.column for value in self._values]
         return Layout(
             columns=tuple(dict.fromkeys(name for name in names if name)),
@@ -130,7 +130,7 @@ class RowCoder:
         )  # fmt: skip
         self._collect_codes(rows, coded.values, events)
         if self._event_prf is not None:
-            self._name_events(events, self._event_prf)
+            self._name_events(events, self._event_prf, people=self._people(block, rows, counts))
         if self._nights is not None or self._kept_hours is _ANY_HOUR:
             # Rows that count for nights and slots only: they make no one present, and say nothing else.
             is_visit = self._is_in_hours(coded.times.minute[rows]) & (events.day != 0)
@@ -170,12 +170,28 @@ class RowCoder:
         named = pseudonyms_of(block.texts(self._profile.subscriber), self._pseudonym_key)
         return named._replace(is_empty=np.zeros(n, np.bool_))
 
-    def _name_events(self, events: Events, prf: KeyedPrf) -> None:
+    def _people(self, block: RowBlock, rows: NDArray[np.int32], counts: RowCounts) -> Pseudonyms | None:
+        """Pseudonyms of the people of some rows, where the study limits the events of each."""
+        column = self._profile.person
+        if self._plan.max_events is None or column is None:
+            return None
+        people = pseudonyms_of(block.texts(column).of_rows(rows), self._pseudonym_key)
+        if n_empty := int(people.is_empty.sum()):
+            counts.empty[column] += n_empty
+        return people
+
+    def _name_events(self, events: Events, prf: KeyedPrf, *, people: Pseudonyms | None) -> None:
         """Add the zones of rows, and replace their names by the keys of all that they say, in place."""
         if self._zones is not None:
             events.codes[:, self._zones.slot] = self._zones.code_of_cell[events.cell]
         parts = [events.second, events.cell, *events.codes.T]
+        if people is not None:
+            named = np.where(people.is_empty, np.uint64(0), people.values)
+            parts += [named >> np.uint64(32), named & np.uint64(2**32 - 1)]
         events.pseudonym[:] = content_keys(events.pseudonym, parts, prf=prf)
+        if people is not None:
+            found = with_people(events.pseudonym, people.values, is_nobody=people.is_empty)
+            events.pseudonym[:], events.cell[:] = found
 
     def _counted(self, coded: Coded, judged: Judged, block: RowBlock, counts: RowCounts) -> NDArray[np.int32]:
         """Count all rows by outcome; the places of the accepted ones."""

@@ -57,7 +57,7 @@ def _sealed(study: OpenStudy) -> list[tuple[QuerySet[Any, Any], Opener]]:
     of_study: dict[type[Model], Opener] = {
         PresenceShard: study.unseal_presence,
         DayState: study.unseal_events if study.plan.events else study.unseal_day,
-        AnswerShard: study.unseal_answers,
+        AnswerShard: study.unseal_answered_events if study.plan.events else study.unseal_answers,
         OptOutShard: study.unseal_opt_outs,
     }
     kinds: list[tuple[QuerySet[Any, Any], Opener]] = [

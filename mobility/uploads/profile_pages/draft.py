@@ -22,7 +22,7 @@ PATTERN_FORM = "pattern"  # of timestamps: written into its own field
 _BAND = re.compile(r"(\d{1,3})\s*(?:-|\u2013)\s*(\d{1,3})|(\d{1,3})\s*\+")
 
 Draft = dict[str, Any]
-ROLES = ("subscriber", "timestamp", "cell")
+ROLES = ("subscriber", "person", "timestamp", "cell")
 
 
 def draft_of(data: Mapping[str, list[str]], *, definition: StudyDefinition, problems: Problems) -> Draft:

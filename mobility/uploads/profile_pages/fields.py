@@ -27,6 +27,7 @@ FORMAT_NAMES: Final = {
 }
 ROLE_NAMES: Final = {
     "subscriber": gettext_lazy("Subscriber"),
+    "person": gettext_lazy("Person"),
     "timestamp": gettext_lazy("Event time"),
     "cell": gettext_lazy("Cell"),
 }
@@ -43,7 +44,9 @@ def profile_fields(
     columns = Columns(proposal, sample, errors)
     draft = proposal.draft
     is_events = draft["profile"].get("kind") != "subscribers"
-    roles = [role for role in ROLE_NAMES if is_events or role == "subscriber"]
+    has_people = definition.extract.person is not None
+    of_events = [role for role in ROLE_NAMES if role != "person" or has_people]
+    roles = of_events if is_events else ["subscriber"]
     fields: dict[str, Any] = {
         "head": _head(draft["profile"], definition, errors),
         "roles": [_role(role, columns, definition) for role in roles],

@@ -41,7 +41,7 @@ KINDS = {
 def profile_words(profile: Profile, definition: StudyDefinition) -> dict[str, Any]:
     """Describe a profile for a page; facts are (title, text), columns (what, name)."""
     titles = {indicator.slug: indicator.shown_name for indicator in definition.static_indicators}
-    roles = {"subscriber": profile.subscriber, "timestamp": profile.timestamp, "cell": profile.cell}
+    roles = {role: getattr(profile, role) for role in ROLE_NAMES}
     columns = [(str(ROLE_NAMES[role]), name) for role, name in roles.items() if name]
     columns += [(titles[slug], name) for slug, name in profile.columns.items()]
     operator = gettext("%(indicator)s: country of the operator")

@@ -18,6 +18,7 @@ from mobility.extracts.profiles.sample import SAMPLE_BYTES, Sample, read_sample
 from mobility.extracts.profiles.typed import TypedProfile
 from mobility.extracts.profiles.uniqueness import uniqueness_of
 from mobility.uploads.profile_pages.copies import copy_of, without_rows
+from mobility.uploads.profile_pages.draft import ROLES
 from mobility.uploads.profile_pages.fields import profile_fields
 from mobility.uploads.profile_pages.proposal import sent_proposal
 from mobility.uploads.profile_pages.texts import (
@@ -149,7 +150,7 @@ def _mapping(
         "uniqueness": uniqueness_words(uniqueness_of(sample, proposal.draft, definition=definition)),
         "warnings": missing_parts(
             proposal.draft["profile"].get("kind", ""),
-            roles_of(proposal.draft, definition).keys() - {"subscriber", "timestamp", "cell"},
+            roles_of(proposal.draft, definition).keys() - {*ROLES},
             definition,
         ),
         "n_problems": len(problems),

@@ -131,7 +131,10 @@ class PresenceShard(SealedShard):
 
 
 class AnswerShard(SealedShard):
-    """Sanitised static reports, from subscriber extracts."""
+    """Sanitised static reports, from subscriber extracts.
+
+    In a study of events that limits those of a person: the keys of the answered events of each.
+    """
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "shard"], name="answer_shard_once")]

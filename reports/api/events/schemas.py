@@ -62,6 +62,7 @@ class PeriodEstimates(PeriodOfDays):
     unit: Literal["attribute", "profile"] = Field(
         description="values that epsilon protects: one of an event's values, or all of them"
     )
+    max_events: int | None = Field(description="most events of a person that are answered; null: all")
     n_reports: int | None = Field(description="answers that are used")
     estimates: list[EventEstimate]
     ci_level: float = Field(description="confidence level")

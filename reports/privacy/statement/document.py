@@ -33,7 +33,7 @@ from ldp.protocols.unary import UnaryChannel
 from reports.base.version import software
 from reports.privacy.composition import composition_facts
 from reports.privacy.days_texts import daily_limits
-from reports.privacy.event_texts import event_definition, event_limits, event_units
+from reports.privacy.event_texts import event_definition, event_limits, event_units, person_unit
 from reports.privacy.retention import retention
 from reports.privacy.statement.locations import location_facts, location_limits, location_protection
 from reports.privacy.statement.presence import presence_facts, presence_limits
@@ -257,7 +257,7 @@ def privacy_statement(study: Study, *, with_names: bool = False) -> dict[str, An
 def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
     """Limits of a plan's guarantee, each with a fixed name and a text."""
     if spec.events:
-        return [{"name": name, "text": text} for name, text in event_limits().items()]
+        return [{"name": name, "text": text} for name, text in event_limits(spec).items()]
     limits = presence_limits(spec) | slots_limits(spec)
     if spec.has_fakes and spec.unit == "attribute" and spec.d > 1:
         limits["profile"] = gettext(
@@ -363,7 +363,9 @@ def plan_versions(study: Study) -> list[dict[str, Any]]:
 def _guarantee(plan: Plan, spec: PlanSpec, certificate: Certificate) -> dict[str, Any]:
     by_unit = {"profile": certificate.epsilon_profile, "attribute": certificate.epsilon_attribute}
     return {
-        "definition": event_definition() if spec.events else _definition(spec, voided_days=plan.voided_days),
+        "definition": event_definition(spec)
+        if spec.events
+        else _definition(spec, voided_days=plan.voided_days),
         "unit": plan.unit,
         "units": event_units()
         if spec.events
@@ -380,7 +382,21 @@ def _guarantee(plan: Plan, spec: PlanSpec, certificate: Certificate) -> dict[str
         "nominal_profile": exact_text(certificate.nominal_profile),
         "voided_days": plan.voided_days,
         **_window(spec, certificate),
+        **_person(spec, certificate),
     }
+
+
+def _person(spec: PlanSpec, certificate: Certificate) -> dict[str, Any]:
+    """Loss of all events of a person in a plan that limits them."""
+    if certificate.epsilon_person is None or certificate.nominal_person is None:
+        return {}
+    person = {
+        "unit": person_unit(),
+        "max_events": spec.max_events,
+        "epsilon": str(certificate.epsilon_person),
+        "nominal": exact_text(certificate.nominal_person),
+    }
+    return {"person": person}
 
 
 def _window(spec: PlanSpec, certificate: Certificate) -> dict[str, Any]:

@@ -52,7 +52,7 @@ DEFAULT_POPULATION, EVENT_POPULATION = "subscribers", "events"
 _LEFT_OUT: Final = frozenset(
     {"name_fr", "categories_fr", "zones_fr", "tallies", "slots", "parts", "scale", "groups", "max_moves"}
     | {"epsilon_first", "hash_cells", "window_days", "small_category", "report", "origin", "lookup"}
-    | {"category_shares", "units"}
+    | {"category_shares", "units", "person", "max_events"}
 )
 # Counted units.
 Units = Literal["events"]
@@ -72,6 +72,7 @@ class ExtractProfile:
     """Names of the columns of an extract, and the share of rejected rows above which it is refused.
 
     subscriber : in a study of events the column that names an event, or empty
+    person : in a study of events the column that names the person of an event; None = no limit for a person
     delimiter : None = found from the header
     timestamp_format : of texts and whole numbers; a Parquet column of timestamps says itself what it is
     attributes : "inline" = these files have the columns of the static indicators too
@@ -84,6 +85,7 @@ class ExtractProfile:
     delimiter: Delimiter | None = None
     timestamp_format: str = ISO
     attributes: Attributes = "inline"
+    person: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +160,7 @@ class PlanDefinition:
     tallies : further tallies of presence, in the order of the library
     epsilon_first, hash_cells : of smp-loloha; None = half of epsilon, and two
     window_days : of smp-stream; None = seven, or all days of a shorter study
+    max_events : in a study of events most events of a person that are answered; None = all
     """
 
     mechanism: Mechanism
@@ -170,6 +173,7 @@ class PlanDefinition:
     epsilon_first: Decimal | None = None
     hash_cells: HashCells | None = None
     window_days: int | None = None
+    max_events: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -367,6 +371,7 @@ class StudyDefinition:
             window_days=self.plan.window_days,
             slots=None if self.slots is None else self.slots.spec,
             events=self.of_events,
+            max_events=self.plan.max_events,
         )
 
     def answered_days(self) -> dict[str, int | None]:

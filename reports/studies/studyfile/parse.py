@@ -27,6 +27,7 @@ from reports.studies.studyfile.sections import (
     MAX_DAYS,
     NO_CELLS,
     check_days_of_slots,
+    check_person,
     check_slots,
     read_extract,
     read_plan,
@@ -153,6 +154,9 @@ def read_sections(root: Table, *, has_area: bool, min_publication: int) -> dict[
     parts["indicators"] = read_indicators(
         root, days=parts.get("days", MAX_DAYS), plan=parts["plan"] if plan else None, of_events=of_events
     )
+    if extract and plan:
+        person, most = parts["extract"].person, parts["plan"].max_events
+        check_person(root, person=person, max_events=most, of_events=of_events)
     if extract:
         _check_columns(root.problems, parts["extract"], parts["subscribers"], parts["indicators"])
         if parts["extract"].attributes != "inline":
@@ -172,6 +176,7 @@ def _check_columns(
     """One source, one meaning: else an identifier could be an answer, or a value be answered twice."""
     of_events = [
         ("extract.subscriber", extract.subscriber),
+        ("extract.person", extract.person),
         ("extract.timestamp", extract.timestamp),
         ("extract.cell", extract.cell),
     ]

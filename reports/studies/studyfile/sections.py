@@ -10,7 +10,7 @@ import numpy as np
 from django.utils.translation import gettext_noop as _
 
 from ldp.privacy.first_reports import HASH_CELLS, HashCells
-from ldp.privacy.plans import MAX_EVENT_DAYS, PRESENCE_TALLIES, Mechanism, PresenceTally
+from ldp.privacy.plans import MAX_EVENT_DAYS, MAX_EVENTS, PRESENCE_TALLIES, Mechanism, PresenceTally
 from ldp.privacy.slots import DAY_MINUTES, MAX_DELTA, MIN_DELTA, SLOT_MINUTES
 from ldp.protocols.channels import Unit
 from reports.base.reasons import Reason
@@ -49,6 +49,7 @@ DELTA_DECIMALS = 12
 MAX_SLOT_COUNTS = 4_000_000  # of a study: 32 MB
 
 _NOT_SCALED = _("must be absent in a study of events: events are counted, and not scaled to other events")
+_ONLY_OF_EVENTS = _('must be absent: only a study with kind = "events" has it')
 NO_CELLS = _("needs [area] with the cells in which people are seen")
 NO_ZONES = _("needs [area] with zones: name a file of zones, or give the cells a column zone")
 ANY_TIME = VisitorRule(min_minutes=0, from_minute=0, to_minute=DAY_MINUTES - 1)
@@ -163,7 +164,8 @@ def read_extract(table: Table, *, has_area: bool, of_events: bool = False) -> Ex
             _("must be absent in a study of events: name the column of their IDs as event"),
         )
     else:
-        table.refuse("event", _('must be absent: only a study with kind = "events" has it'))
+        for key in ("event", "person"):
+            table.refuse(key, _ONLY_OF_EVENTS)
     profile = ExtractProfile(
         subscriber=table.text("event", default="") if of_events else table.text("subscriber"),
         timestamp=table.text("timestamp"),
@@ -172,6 +174,7 @@ def read_extract(table: Table, *, has_area: bool, of_events: bool = False) -> Ex
         delimiter=read_delimiter(table),
         timestamp_format=read_timestamp_format(table),
         attributes=_read_attributes(table),
+        person=table.text("person") if table.has("person") else None,
     )
     if of_events and profile.attributes != "inline":
         table.add(
@@ -233,9 +236,20 @@ def read_plan(table: Table) -> PlanDefinition:
         epsilon_first=table.decimal("epsilon_first", EPSILON, required=False),
         hash_cells=_read_hash_cells(table),
         window_days=table.integer("window_days", low=1, high=MAX_DAYS) if table.has("window_days") else None,
+        max_events=table.integer("max_events", low=1, high=MAX_EVENTS) if table.has("max_events") else None,
     )
     table.finish()
     return plan
+
+
+def check_person(root: Table, *, person: str | None, max_events: int | None, of_events: bool) -> None:
+    """Note a problem unless a limit for people and the column of people come together, and with events."""
+    if max_events is not None and not of_events:
+        root.add("plan.max_events", _ONLY_OF_EVENTS, max_events)
+    elif max_events is not None and person is None:
+        root.add("extract.person", _("must name the column of people: max_events limits each of them"))
+    elif person is not None and max_events is None:
+        root.add("plan.max_events", _("must be present: without it the column of people has no use"))
 
 
 def _read_hash_cells(table: Table) -> HashCells | None:

@@ -470,6 +470,7 @@ PeriodEstimates = TypedDict("PeriodEstimates", {  # noqa: UP013
     "mechanism": Required[str],
     "epsilon": Required[float],
     "unit": Required[Literal["attribute", "profile"]],
+    "max_events": Required[int | None],
     "n_reports": Required[int | None],
     "estimates": Required[list["EventEstimate"]],
     "ci_level": Required[float],
