@@ -10,7 +10,7 @@ from mobility.extracts.rows.arrays import ParallelArrays
 from mobility.vault.state.columns import pack_columns, unpack_columns
 
 Names = NDArray[np.uint64]
-NOBODY = np.uint64(0)
+NO_ONE = np.uint64(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class AnsweredEvents(ParallelArrays):
 
         Parameters
         ----------
-        key, person, second : shape (n,); of each row the key of its event, its person or NOBODY, and its time
+        key, person, second : shape (n,); of each row the key of its event, its person (0: none) and its time
 
         Notes
         -----
@@ -53,7 +53,7 @@ class AnsweredEvents(ParallelArrays):
         rows does not matter. That of files does, since answers of earlier ones may have been published.
         """
         keys, first_of = np.unique(key, return_index=True)
-        new = first_of[~np.isin(keys, self.key) & (person[first_of] != NOBODY)]
+        new = first_of[~np.isin(keys, self.key) & (person[first_of] != NO_ONE)]
         new = new[np.lexsort((key[new], second[new], person[new]))]
         people = person[new]
         place = np.arange(len(new)) - np.searchsorted(people, people)
