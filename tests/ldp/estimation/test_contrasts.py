@@ -1,7 +1,6 @@
 """Two values, days, two studies, and lists: exact by enumeration, or bounded in many runs."""
 
 from bisect import bisect_left
-from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
@@ -14,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldp import hadamard_channel, projective_channel, pure_frequencies, pure_variance
+from ldp import hadamard_channel, pure_frequencies, pure_variance
 from ldp.estimation.contrasts import (
     Sample,
     baseline_mean,
@@ -24,13 +23,12 @@ from ldp.estimation.contrasts import (
     value_covariance,
     value_difference,
 )
-from ldp.estimation.joint.linear import linear_answer, linear_covariances
+from ldp.estimation.joint.linear import linear_answer
 from ldp.estimation.multiple import above_zero, chosen_reach, holm
 from ldp.estimation.windows import Window, WindowEstimate, shared_reports
 from ldp.protocols.channels import WORD, GrrChannel, PureChannel, grr_channel, noise_at_zero
 from ldp.protocols.faked_reports import FakedChannel
-from ldp.protocols.projective import ProjectiveChannel, code_channel
-from ldp.protocols.projective_space import is_orthogonal
+from ldp.protocols.projective import code_channel
 from ldp.protocols.unary import UnaryChannel
 from tests.ldp.estimation.test_windows import CHANNEL as KEPT
 from tests.ldp.estimation.test_windows import DAYS, check_runs, people, run, tallies_of, truth
@@ -52,14 +50,6 @@ Support = tuple[int, ...]
 
 
 def reports_on(channel, value: int) -> dict[Support, Fraction]:
-    if isinstance(channel, ProjectiveChannel):
-        hits = np.array([is_orthogonal(v, channel=channel) for v in range(channel.domain_size)])
-        inside = channel.p / channel.support_size
-        outside = (1 - channel.p) / (channel.n_codes - channel.support_size)
-        found: dict[Support, Fraction] = defaultdict(Fraction)
-        for point in hits.astype(int).T:
-            found[tuple(point.tolist())] += inside if point[value] else outside
-        return found
     report = as_report(channel)
     rows = chances(channel).items()
     return {tuple(int(supports(report, y, v)) for v in range(K)): row[value] for y, row in rows}
@@ -96,18 +86,6 @@ def test_covariance_of_two_values_is_exact(name: str, values: Support, n: int) -
         found = value_covariance(float(truth[x]), float(truth[y]), sample=sample)
         assert found == pytest.approx(float(covariances[x][y]), abs=1e-12)
         assert sample.variance(float(truth[x])) == pytest.approx(float(covariances[x][x]), abs=1e-12)
-
-
-@pytest.mark.parametrize(("domain_size", "values"), [(4, (0, 0, 3)), (5, (4, 1, 2))])
-def test_covariance_of_two_values_by_projective_response_is_exact(domain_size: int, values: Support) -> None:
-    channel = projective_channel(epsilon=Fraction(1), domain_size=domain_size)
-    _, covariances = moments(channel, values, 2)
-    f = np.bincount(values, minlength=domain_size) / len(values)
-    for x in range(domain_size):
-        weights = np.eye(domain_size)[x]
-        found = linear_covariances(f, weights=weights, channel=channel, n_reports=2, n_population=3)
-        others = np.arange(domain_size) != x
-        assert found[others] == pytest.approx(np.array(covariances[x], np.float64)[others], abs=1e-12)
 
 
 def test_error_of_a_difference_of_two_values_is_the_root_of_its_variance() -> None:

@@ -88,27 +88,6 @@ def measured(channel, *, n: int = 900, population: int = 2500, seed: int = 5, f=
     return Reports(estimates=ldp.pure_frequencies(counts, channel=channel, **sizes), channel=channel, **sizes)
 
 
-def by_hand(channel, f, weights) -> np.ndarray:
-    p, q = float(channel.p), float(channel.q)
-    noise = np.zeros(K)
-    for value in range(K):
-        probabilities, holds = law(value, channel)
-        stood_for = np.array([[(holds(y, v) - q) / (p - q) for v in range(K)] for y in probabilities])
-        chance = np.array([float(each) for each in probabilities.values()])
-        squares = (chance[:, None] * stood_for * (stood_for @ weights)[:, None]).sum(axis=0)
-        noise += f[value] * (squares - np.eye(K)[value] * weights[value])
-    n, population = SIZES["n_reports"], SIZES["n_population"]
-    sampling = (np.diag(f) - np.outer(f, f)) @ weights * (population - n) / (population - 1)
-    return (noise + sampling) / n
-
-
-@coded
-def test_covariances_are_those_of_all_reports_there_are(channel) -> None:
-    f, weights = shares(), np.random.default_rng(1).normal(size=K)
-    found = linear_covariances(f, weights=weights, channel=channel, **SIZES)
-    assert found == pytest.approx(by_hand(channel, f, weights), rel=1e-9)
-
-
 @channels
 def test_covariance_of_two_answers_is_half_of_what_their_sum_varies_more(channel) -> None:
     f, rng = shares(), np.random.default_rng(2)
@@ -180,17 +159,6 @@ def test_of_a_row_that_may_be_empty_nothing_is_known() -> None:
     row = shares_of(reports, parts=LAYOUT[0])
     assert np.isnan(row.value).all() and np.isnan(row.std_error).all()
     assert (row.ci_low.tolist(), row.ci_high.tolist()) == ([0] * 4, [1] * 4)
-
-
-@coded
-def test_intervals_of_shares_of_a_row_hold_the_truth_as_often_as_they_say(channel) -> None:
-    runs, f = 400, np.repeat([0.3, 0.1, 0.2, 0.05, 0.35 / 8], [1, 1, 1, 1, 8])
-    held = []
-    for seed in range(runs):
-        row = shares_of(measured(channel, n=4000, population=10**9, seed=seed + 1, f=f), parts=LAYOUT[0])
-        truth = f[:4] / f[:4].sum()
-        held.append((row.ci_low <= truth) & (truth <= row.ci_high))
-    assert np.mean(held, axis=0) == pytest.approx(0.95, abs=5 * np.sqrt(0.95 * 0.05 / runs))
 
 
 @pytest.mark.parametrize("degrees", [1, 4, 35, 396, 1000])
@@ -343,29 +311,6 @@ def test_sums_over_points_are_those_of_the_products(
     weights = np.stack([counts % 3 - 0.5, counts % 5])
     assert sums_of_values(weights, channel=channel) == pytest.approx(weights @ holds.T)
     assert sums_of_codes(weights[:, 2:], channel=channel) == pytest.approx(weights[:, 2:] @ holds)
-
-
-def test_answers_of_many_keys_have_the_stated_mean_and_variance() -> None:
-    """Keyed reports of the other channels have their laws in tests/ldp/protocols/test_every_mechanism.py."""
-    channel = FIVE["PGR"]
-    n, runs, k = 400, 200, channel.domain_size
-    weights = weights_of(channel)
-    everyone = np.random.default_rng(1).integers(0, k, 2 * n).astype(np.int32)
-    f = np.bincount(everyone, minlength=k) / everyone.size
-    answers = []
-    for run in range(runs):
-        rng = np.random.default_rng(run)
-        values = rng.permutation(everyone)[:n]
-        reports = ldp.oracle_answers(
-            values, pseudonyms=np.arange(n, dtype=np.uint64), prf=ldp.KeyedPrf(run.to_bytes(16)),
-            channel=channel, indicator=0, plan_version=1,
-        )  # fmt: skip
-        counts = np.bincount(reports, minlength=channel.n_codes)
-        found = linear_query(counts, weights=weights, channel=channel, n_reports=n, n_population=2 * n)
-        answers.append(found.value)
-    variance = linear_variance(f, weights=weights, channel=channel, n_reports=n, n_population=2 * n)
-    assert abs(np.mean(answers) - f @ weights) < 5.5 * np.sqrt(variance / runs)
-    assert abs(np.var(answers, ddof=1) / variance - 1) < 5.5 * np.sqrt(2 / runs)
 
 
 def test_one_value_has_the_interval_of_its_frequency() -> None:

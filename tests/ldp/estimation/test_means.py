@@ -21,6 +21,7 @@ PEOPLE = np.arange(N, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
 ZONE = (np.arange(N) * 31 % 10 % 5).astype(np.int32)  # some are in no zone
 STAYS = np.minimum(30 + (np.arange(N) * 7919) % 400 + 60 * ZONE, 650)
 RUNS = 200
+CODES = np.arange((ZONES + 1) * 3).reshape(ZONES + 1, 3)[:ZONES, :2]
 
 
 def plan(**changes):
@@ -53,10 +54,9 @@ def reports_of(run, zone=ZONE, stays=STAYS):
 
 def test_means_are_unbiased_and_covered() -> None:
     """Over noise, cuts and sample of 200 keys: a ratio is unbiased up to the square of its error."""
-    codes = np.arange((ZONES + 1) * 3).reshape(ZONES + 1, 3)[:ZONES, :2]
     ends = np.array([SCALE.minimum, *SCALE.cuts])[SCALE.levels(STAYS)]
     truth = np.array([ends[zone == ZONE].mean() for zone in range(ZONES)])
-    found = [means_by(reports_of(run), codes=codes, scale=SCALE) for run in range(RUNS)]
+    found = [means_by(reports_of(run), codes=CODES, scale=SCALE) for run in range(RUNS)]
     errors = np.array([each.value - truth for each in found])
     said = np.array([each.std_error for each in found])
     assert (np.abs(errors.mean(axis=0)) < 5.5 * errors.std(axis=0) / RUNS**0.5).all()
@@ -75,9 +75,8 @@ def test_means_are_chosen_by_what_is_expected_and_not_by_their_noise() -> None:
     rare, often = slice(0, 480), slice(480, 1980)  # 8% and 25% of the people
     zone[rare], zone[often] = 0, 2
     stays[rare] = stays[often] = 70  # rounded down to 60
-    codes = np.arange((ZONES + 1) * 3).reshape(ZONES + 1, 3)[:ZONES, :2]
     found = [reports_of(run, zone, stays) for run in range(RUNS)]
-    means = [means_by(each, codes=codes, scale=SCALE) for each in found]
+    means = [means_by(each, codes=CODES, scale=SCALE) for each in found]
     by_own = np.array([(each.ci_high - each.ci_low) / 600 <= 0.5 for each in means])
     shares = np.bincount(zone, minlength=ZONES) / N
     expected = np.array([expected_widths(each, shares=shares) <= 0.5 for each in found])
@@ -93,8 +92,7 @@ def test_means_are_chosen_by_what_is_expected_and_not_by_their_noise() -> None:
 def test_expected_widths_are_those_of_the_intervals_at_an_end_of_the_range() -> None:
     """Numbers at the end: the widths of single intervals are near what is expected, or below."""
     found = reports_of(0, stays=np.full(N, 700))
-    codes = np.arange((ZONES + 1) * 3).reshape(ZONES + 1, 3)[:ZONES, :2]
-    means = means_by(found, codes=codes, scale=SCALE)
+    means = means_by(found, codes=CODES, scale=SCALE)
     shares = np.bincount(ZONE, minlength=ZONES + 1)[:ZONES] / N
     widths = (means.ci_high - means.ci_low) / 600
     assert widths == pytest.approx(expected_widths(found, shares=shares), rel=0.35)
@@ -104,8 +102,7 @@ def test_the_forecast_of_a_mean_is_its_error_on_even_categories() -> None:
     """With people in equal zones and numbers at both ends of the scale, as it is forecast."""
     zone = (np.arange(N) % ZONES).astype(np.int32)
     stays = np.where(np.arange(N) // ZONES % 2, 700, 0)
-    codes = np.arange((ZONES + 1) * 3).reshape(ZONES + 1, 3)[:ZONES, :2]
-    found = means_by(reports_of(0, zone, stays), codes=codes, scale=SCALE)
+    found = means_by(reports_of(0, zone, stays), codes=CODES, scale=SCALE)
     (*_, foreseen) = forecast(plan(), crowd=Crowd(visitors=N))
     assert foreseen.scale == SCALE
     assert foreseen.mean_error == pytest.approx((found.ci_high - found.ci_low).mean() / 2, rel=0.1)

@@ -73,19 +73,6 @@ def runs(request) -> tuple[ldp.PlanSpec, list[list[MoveDay]]]:
     return request.param, [days_of(request.param, run) for run in range(RUNS)]
 
 
-def test_weights_of_days_with_many_moves_are_the_only_bias() -> None:
-    """Check that each of n > 3 moves of a day counts 3 / n times, and all others once."""
-    starts, moves = DAYS[0]
-    few = np.repeat(np.diff(starts) <= SPEC.per_day, np.diff(starts))
-    counted = np.bincount(moves[few], minlength=SPEC.size) + 3 / 4 * (
-        np.bincount(moves[~few & np.repeat(np.diff(starts) == 4, np.diff(starts))], minlength=SPEC.size)
-    )
-    counted += (
-        3 / 5 * np.bincount(moves[np.repeat(np.diff(starts) == 5, np.diff(starts))], minlength=SPEC.size)
-    )
-    assert TRUTH[0] == pytest.approx(counted)
-
-
 def test_moves_of_a_day_are_unbiased_with_the_exact_variance(runs) -> None:
     """Over the noise, the choice of a move and the sample of 200 keys, in standard errors."""
     plan, found = runs
@@ -136,20 +123,6 @@ def test_days_whose_visitors_all_report_err_apart() -> None:
     assert (two.std_error > 2**0.5 * one.std_error).all()
     assert (two.std_error < 2 * one.std_error).all()
     refuses("n_visitors must be >= n_reports", move_day, counts, channel=channel, n_reports=9, n_visitors=8)
-
-
-def test_balanced_moves_arrive_as_often_as_they_leave_and_are_nearer(runs) -> None:
-    _, found = runs
-    truth = TRUTH[0] + TRUTH[1]
-    for each in found[:20]:
-        days = each[:2]
-        balanced, raw = balanced_moves(days, spec=SPEC), moves_of_values(days, spec=SPEC).value
-        table = balanced.reshape(K, K)
-        assert balanced.min() >= 0
-        assert balanced.sum() == pytest.approx(2 * SPEC.per_day * N)  # with "no move"
-        assert table.sum(axis=1) == pytest.approx(table.sum(axis=0), abs=0.01)
-        assert (np.diagonal(table)[:-1] == 0).all()
-        assert ((balanced - truth)[EDGES] ** 2).sum() <= ((raw - truth)[EDGES] ** 2).sum()
 
 
 def test_balanced_moves_are_the_nearest_ones() -> None:

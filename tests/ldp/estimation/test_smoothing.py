@@ -11,8 +11,7 @@ from ldp import grr_channel, oue_channel, pure_frequencies
 from ldp.errors import LdpError
 from ldp.estimation.estimators import pure_variance
 from ldp.estimation.noisy_estimators import UnionNoise, noise_variance, noisy_frequencies
-from ldp.estimation.numbers.wave import likeliest_levels, wave_survival, wave_variance
-from ldp.estimation.series.levels import DayFigures, forecast_days
+from ldp.estimation.numbers.wave import likeliest_levels, wave_variance
 from ldp.estimation.series.smoothing import (
     FALSE_ALARMS,
     MOVES,
@@ -99,9 +98,7 @@ def test_days_before_the_first_figure_have_none() -> None:
     assert not found.changes.any()
 
 
-@pytest.mark.parametrize(
-    ("days", "k", "moves"), [(62, 12, 0.0), (62, 12, 1e-5), (14, 3, 4.5e-3), (7, 3, 4.5e-4)]
-)
+@pytest.mark.parametrize(("days", "k", "moves"), [(62, 12, 0.0), (14, 3, 4.5e-3), (7, 3, 4.5e-4)])
 def test_intervals_cover_and_ordinary_days_are_flagged_as_seldom_as_stated(
     days: int, k: int, moves: float
 ) -> None:
@@ -156,20 +153,6 @@ def test_levels_of_small_days_are_unbiased_and_their_intervals_cover() -> None:
     assert np.mean(covered) > 0.94 - 3.5 * np.mean(covered, axis=(1, 2)).std() / 60**0.5
 
 
-def test_forecasts_of_small_days_are_unbiased() -> None:
-    """Weights by each day's estimate lose 0.02 to 0.04 of each share."""
-    random, weekdays, found = RANDOM(3), np.arange(67) % 7, []
-    for _ in range(40):
-        shares = small_days(random)
-        figures = zip(shares.T, share_variances(shares, **SIZES).T, strict=True)
-        found.append([
-            forecast_days(DayFigures(values=a, variances=b, weekdays=weekdays), days=7).values.mean()
-            for a, b in figures
-        ])  # fmt: skip
-    errors = np.std(found, axis=0) / len(found) ** 0.5
-    assert (abs(np.mean(found, axis=0) - SHARES) < 3.5 * errors).all()
-
-
 FEW_NOISY = grr_channel(epsilon=Fraction(3), domain_size=3)
 CELL = geometric_channel(step=Fraction(1, 2))
 
@@ -196,14 +179,6 @@ def numbers_of_days(random: np.random.Generator) -> np.ndarray:
     ])  # fmt: skip
 
 
-def forecast_of(shares: np.ndarray, variances: np.ndarray) -> list[float]:
-    weekdays = np.arange(67) % 7
-    return [
-        forecast_days(DayFigures(values=a, variances=b, weekdays=weekdays), days=7).values.mean()
-        for a, b in zip(shares.T, variances.T, strict=True)
-    ]
-
-
 def test_variances_of_noisy_counts_are_those_of_the_noise_and_of_the_answers() -> None:
     shares, sizes = noisy_days(RANDOM(6))
     n = sizes["n_reports"]
@@ -227,20 +202,6 @@ def test_reports_about_one_category_weigh_in_it_alone() -> None:
             n_reports=reports[day], n_population=90, channel=THRESHOLDS,
         )  # fmt: skip
         assert found[day] == pytest.approx(expected)
-
-
-def test_forecasts_of_the_square_wave_are_unbiased() -> None:
-    """Weights by each day's estimate are off by four standard errors."""
-    random, found = RANDOM(7), []
-    for _ in range(40):
-        codes = numbers_of_days(random)
-        shares = np.array([wave_survival(each, channel=WAVE, n_population=40).frequency for each in codes])
-        variances = wave_variances(codes, n_visitors=np.full(60, 40), channel=WAVE)
-        assert np.ptp(variances, axis=0) == pytest.approx(0)  # as many reports each day
-        found.append(forecast_of(shares, variances))
-    errors = np.std(found, axis=0) / len(found) ** 0.5
-    true = [0.5, 0.3, 0.2, 0.1, 0.05]
-    assert (abs(np.mean(found, axis=0) - true) < 3.5 * errors).all()
 
 
 def test_the_square_wave_has_the_variance_of_the_estimate() -> None:

@@ -1,6 +1,5 @@
 """Keys of events, and answers that are given under them: equal rows never share bits."""
 
-from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
@@ -9,11 +8,10 @@ import numpy as np
 import pytest
 
 from ldp import Delta, IndicatorRequest, KeyedPrf, LdpError, PlanError, PlanSpec, build_plan, certify
-from ldp.estimation.estimators import pure_frequencies, pure_variance
+from ldp.estimation.estimators import pure_variance
 from ldp.estimation.unions import union
 from ldp.kernels.entropy import EVENT
 from ldp.keyed.events import content_keys, event_keys, occurrence_numbers
-from ldp.keyed.sanitiser import Sanitiser
 from ldp.protocols.channels import epsilon_of
 
 PRF = KeyedPrf(bytes(range(16)))
@@ -102,36 +100,6 @@ def _worst_ratio(spec: PlanSpec, index: int) -> Fraction:
         for bits in product((0, 1), repeat=k)
         for one, other in product(range(k), repeat=2)
     )
-
-
-@pytest.mark.parametrize("mechanism", ["smp-grr", "smp-oue"])
-def test_sums_over_200_keys_are_unbiased_with_their_exact_variance(mechanism) -> None:
-    """Four values, many rows equal; the period is the sum of three days."""
-    spec, n, runs = plan(mechanism), 600, 200
-    values = np.repeat(np.arange(4, dtype=np.int32), [300, 200, 90, 10])
-    contents = np.repeat(np.arange(60, dtype=np.uint64), 10)  # ten equal rows of each
-    channel, truth = spec.answer_channel(0), np.array([300, 200, 90, 10]) / n
-    found = []
-    for run in range(runs):
-        prf = KeyedPrf(run.to_bytes(16, "big"))
-        keys = event_keys(contents, prf=KeyedPrf((run + 1000).to_bytes(16, "big")))
-        words = Sanitiser(spec, prf).report(0, keys, values)
-        found.append(_frequencies(words, spec, n=n))
-    exact = pure_variance(truth, n_reports=n, n_population=n, channel=channel)
-    errors = np.sqrt(exact / runs)
-    assert (np.abs(np.mean(found, axis=0) - truth) < 3.5 * errors).all()
-    assert (np.abs(np.var(found, axis=0) / exact - 1) < 3.5 * np.sqrt(2 / runs)).all()
-
-
-def _frequencies(words, spec: PlanSpec, *, n: int):
-    counts = np.zeros(4, np.int64)
-    if spec.is_unary(0):
-        for value in range(4):
-            counts[value] = ((words[:, 0] >> value) & 1).sum()
-    else:
-        for code, times in Counter(words[:, 0].tolist()).items():
-            counts[code] = times
-    return pure_frequencies(counts, n_reports=n, n_population=n, channel=spec.answer_channel(0)).frequency
 
 
 def test_tallies_have_one_row_and_unions_are_sums_of_days() -> None:

@@ -217,8 +217,14 @@ def test_answers_to_all_indicators_instead_of_one_are_caught(mechanism: Mechanis
     assert not ATTACK(dataclasses.replace(honest, observe=all_answer.observe)).is_within
 
 
-@pytest.mark.parametrize("mechanism", [*command.FAKES, *command.PRIOR_FAKES])
-@pytest.mark.parametrize(("unit", "shares"), [("profile", "equal"), ("attribute", "balanced")])
+ATTRIBUTE, PROFILE = ("attribute", "balanced"), ("profile", "equal")
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "unit", "shares"),
+    [(each, *ATTRIBUTE) for each in (*command.FAKES, *command.PRIOR_FAKES)]
+    + [(each, *PROFILE) for each in ("rsfd-adp", "rsrfd-grr")],
+)
 def test_no_fakes_reveal_more_than_their_certificate(mechanism, unit, shares) -> None:
     settings = {"unit": unit, "domain_sizes": (2, 3, 2), "shares": shares}
     target = command.build_fake_target(mechanism, epsilon=Fraction(1), **settings)
