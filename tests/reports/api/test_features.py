@@ -119,8 +119,6 @@ def test_gdal_reads_zones_and_values_with_the_token(live_server, mapped, token, 
     done = gdal(address, header, *BOX.split(","))
     assert done.returncode == 0, done.stderr
     assert names(json.loads(done.stdout)["home"]) == [mapped.area.zones[2]]
-    header.write_text("Authorization: Bearer mobility-read-wrong\n")
-    assert "401" in gdal(address, header).stderr
 
 
 @pytest.mark.django_db

@@ -447,7 +447,7 @@ class TestSingleIndicators:
         assert (sums["status"], sums["frequency"], sums["visitors"]) == ("suppressed", None, None)
         assert ask(client, asked | {"where": {"town": ["Belfort", "Colmar"]}})["frequency"] > 0
 
-    @pytest.mark.parametrize("mechanism", ["smp-oue", "smp-loloha", "rsfd-grr", "rsfd-ouez", "smp-question"])
+    @pytest.mark.parametrize("mechanism", ["smp-loloha", "rsfd-ouez"])
     def test_studies_without_joint_indicators_have_it_too(self, reader, client, ask, mechanism) -> None:
         factory.published(GENDER, TOWN, epsilon="5", mechanism=mechanism)
         assert "No joint indicators" in words(reader.get(PAGE))

@@ -6,8 +6,6 @@ import json
 import re
 from dataclasses import replace
 from decimal import Decimal
-from functools import partial
-from itertools import product
 from pathlib import Path
 
 import geopandas
@@ -43,8 +41,12 @@ pytestmark = pytest.mark.django_db
 STYLES = Path(__file__).parents[3] / "static/css"
 SVG = "{http://www.w3.org/2000/svg}"
 WHOLE = Window(1, 4)
-CHOICES = product(("natural", "sorted"), ("frequency", "visitors"), ("unbiased", "consistent"))
-WAYS = [ReportOptions(order=order, measure=measure, values=values) for order, measure, values in CHOICES]
+WAYS = [  # each two choices together
+    ReportOptions(order="natural", measure="frequency", values="unbiased"),
+    ReportOptions(order="natural", measure="visitors", values="consistent"),
+    ReportOptions(order="sorted", measure="frequency", values="consistent"),
+    ReportOptions(order="sorted", measure="visitors", values="unbiased"),
+]
 KEPT: dict[str, bytes] = {}
 AS_MAP = ReportOptions(view="map")
 TOWN, HARBOUR = "\u6f22\u5b57", "\u6e2f\u53e3"
@@ -130,9 +132,8 @@ def test_colours_are_those_of_the_pages():
 
 
 class TestCharts:
-    @pytest.mark.parametrize("select", [select_days, partial(select_window, window=WHOLE)])
-    def test_pictures_explain_themselves_the_same_way_every_time(self, fair, select):
-        selection = select(fair.indicators.get(slug="age"))
+    def test_pictures_explain_themselves_the_same_way_every_time(self, fair):
+        selection = select_days(fair.indicators.get(slug="age"))
         content = render_file(selection, ending="png")
         assert content == render_file(selection, ending="png")
         picture = Image.open(io.BytesIO(content))
@@ -140,6 +141,7 @@ class TestCharts:
         assert (picture.width, picture.info["Title"]) == (1520, "Age · The fair")
         assert "plan_version: 1; mechanism: smp-grr" in picture.info["Description"]
         assert len(picture.convert("RGB").getcolors(2**24)) > 50, "something is drawn"
+        selection = select_window(fair.indicators.get(slug="age"), WHOLE)
         svg = svg_of(selection)
         assert svg == svg_of(selection)
         root = ET.fromstring(svg)
@@ -248,10 +250,8 @@ class TestMaps:
             rest = formats.percent(report.estimates[3].frequency)
             assert f"Not on the map: NR {rest}." in " ".join(texts(svg))
 
-    def test_png_is_the_same_every_time_and_a_window_that_is_not_to_be_read_is_hatched(self, mapped):
-        content = render_file(selected(mapped), ending="png")
-        assert Image.open(io.BytesIO(content)).width == 1520
-        assert content == render_file(selected(mapped), ending="png")
+    def test_a_window_that_is_not_to_be_read_is_hatched(self, mapped):
+        assert Image.open(io.BytesIO(render_file(selected(mapped), ending="png"))).width == 1520
         DayNote.objects.create(study=mapped, day=2, kind="outage", text="mast down", by="adam")
         svg = svg_of(selected(mapped, day=2))
         assert all("fill: url(#" in path for path in zone_paths(svg)[:3])

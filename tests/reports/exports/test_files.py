@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 from io import BytesIO
+from itertools import product
 from unittest.mock import Mock
 from zipfile import ZipFile
 
@@ -65,20 +66,20 @@ def ago(seconds: float):
 
 
 class TestWhatIsMadeByAWorker:
-    @pytest.mark.parametrize("ending", FORMATS[Scope.WINDOW])
-    @pytest.mark.parametrize("scope", Scope)
-    def test_only_small_tables_are_made_at_once(self, scope, ending):
-        size = 500 if ending == "xlsx" else 5_000
-        is_table = ending in ("csv", "json", "sdmx.csv", "parquet", "xlsx")
-        for n_categories, fits in ((size // 20, True), (size // 20 + 1, False)):
+    @pytest.mark.parametrize(
+        ("most", "tables"), [(25, ["xlsx"]), (250, ["csv", "json", "sdmx.csv", "parquet"])]
+    )
+    def test_only_small_tables_are_made_at_once(self, most, tables):
+        for n_categories in (most, most + 1):
             names = [f"c{n}" for n in range(n_categories)]
             # of 20 windows, four are of the days 1 to 2
             study = factory.create(factory.indicator("age", *names), slug=f"of-{n_categories}", days=20)
-            window = {"first_day": 1, "last_day": 2} if scope == Scope.WINDOW else {}
-            indicator = "" if scope == Scope.STUDY else "age"
-            recipe = Recipe(scope=scope, ending=ending, indicator=indicator, **window)
-            is_small = {Scope.DAYS: fits, Scope.WINDOW: True, Scope.STUDY: False}[scope]
-            assert recipe.is_made_at_once(study) == (is_table and is_small)
+            for scope, ending in product(Scope, [*tables, "svg", "png", "pdf", "geojson", "geoparquet"]):
+                window = {"first_day": 1, "last_day": 2} if scope == Scope.WINDOW else {}
+                indicator = "" if scope == Scope.STUDY else "age"
+                recipe = Recipe(scope=scope, ending=ending, indicator=indicator, **window)
+                is_small = {Scope.DAYS: n_categories == most, Scope.WINDOW: True, Scope.STUDY: False}[scope]
+                assert recipe.is_made_at_once(study) == (ending in tables and is_small), (scope, ending)
 
     def test_a_worker_makes_large_movements_bundles_and_places(self, reader, fair, sent, monkeypatch):
         assert not Recipe(scope="bundle", ending="zip").is_made_at_once(fair)

@@ -111,6 +111,8 @@ def test_files_and_api_have_the_same_rows(reader, study, ask) -> None:
     assert [row["value"] for row in answer["rows"]] == [float(row["value"]) for row in rows]
     assert json.loads(reader.get(f"{PAGE}number.json?{query}").content)["rows"] == answer["rows"]
     assert reader.get(f"{PAGE}number.xlsx?{query}").content[:2] == b"PK"
+    for ending in ("xlsx", "sdmx.csv", "pdf"):
+        assert reader.get(f"{PAGE}export.{ending}?from=2024-05-30").status_code == 200
     found = compare_means(study.indicators.get(slug="length"), Window(1, 2), Window(3, 4))
     assert rows[-1]["interval"] == ("exact" if found.difference.is_exact else "at_least")
     assert found.difference.value == pytest.approx(found.number.mean.value - found.reference.mean.value)
@@ -120,11 +122,6 @@ def test_files_and_api_have_the_same_rows(reader, study, ask) -> None:
     falling = [each["consistent"] for each in estimates]
     assert falling == sorted(falling, reverse=True)
     assert len(category_days(study.indicators.get(slug="length"))) == 4
-
-
-@pytest.mark.parametrize("ending", ["xlsx", "sdmx.csv", "pdf"])
-def test_every_download_of_the_report_can_be_made(reader, study, ending) -> None:
-    assert reader.get(f"{PAGE}export.{ending}?from=2024-05-30").status_code == 200
 
 
 @pytest.mark.parametrize("asked", [factory.LENGTH, FIXED])

@@ -56,7 +56,7 @@ def test_figures_are_those_of_the_library_and_near_the_truth(study) -> None:
     assert falling == sorted(falling, reverse=True)
 
 
-def test_pages_say_how_it_is_reported_and_which_figures_have_no_interval(reader, study) -> None:
+def test_pages_say_how_it_is_reported_and_which_figures_have_no_interval(reader, analyst, study) -> None:
     text = words(reader.get(f"{PAGE}?from=2024-05-30&to=2024-05-31&above=240&with_from=2024-06-01"))
     number = number_report(study.indicators.get(slug="size"), Window(1, 2))
     assert f"Mean {figure_text(number.mean.value, WAVE)} 95% interval" in text
@@ -67,12 +67,9 @@ def test_pages_say_how_it_is_reported_and_which_figures_have_no_interval(reader,
     assert "square wave, SW" in statement
     assert "assigned one threshold" not in statement
     assert "(square wave, SW)" in to_markdown(dpia_pack(study))
-
-
-def test_share_links_tell_it_without_the_terms(client, analyst, study) -> None:
     given = {"query": "", "days": 30, "note": "", "password": "", "by": analyst}
-    _, text = access.create_link(study.indicators.get(slug="size"), Window(1, 2), **given)
-    assert "of 100 answers are near the true value" in words(client.get(f"/shared/{text}/"))
+    _, link = access.create_link(study.indicators.get(slug="size"), Window(1, 2), **given)
+    assert "of 100 answers are near the true value" in words(reader.get(f"/shared/{link}/"))
 
 
 def test_files_and_the_api_have_the_same_rows(reader, study, token, client) -> None:
