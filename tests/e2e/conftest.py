@@ -18,6 +18,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, R
 from mobility.demo.extract import write_extract
 from tests.demo_study import slots_text, write_study
 from tests.e2e.several import put_databases, texts, values
+from tests.mobility.data_folder import without_addresses
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = {
@@ -47,10 +48,8 @@ class Installation:
 
     @property
     def environment(self) -> dict[str, str]:
-        own = {"MOBILITY_DATA_DIR": str(self.data_dir), "DJANGO_SETTINGS_MODULE": "mobility.settings"}
         # The run on PostgreSQL is for the tests of services; here everything is embedded.
-        inherited = {name: value for name, value in os.environ.items() if not name.endswith("_URL")}
-        return inherited | own | self.extra
+        return without_addresses({"MOBILITY_DATA_DIR": str(self.data_dir), **self.extra})
 
     def values(self, *commands: tuple[str, ...]) -> list[Any]:
         return values(commands, self.environment)

@@ -25,6 +25,7 @@ from mobility.base.runtime import RuntimePaths
 from scripts import services
 from tests.e2e.several import Outcome, outcomes, put_databases, texts, values
 from tests.e2e.traces import Search
+from tests.mobility.data_folder import without_addresses
 
 PATIENCE_S = 180
 URLS = {"default": "DATABASE_URL", "vault": "VAULT_DATABASE_URL"}
@@ -198,11 +199,8 @@ class AnalystServer(WebServer):
     def __init__(self, root, *, tls=None, environment=None, processes=1):
         self.data = root / "data"
         root.mkdir(parents=True, exist_ok=True)
-        inherited = {name: value for name, value in os.environ.items() if not name.endswith("_URL")}
-        own = {"MOBILITY_ZONE": "analyst", "MOBILITY_DATA_DIR": str(self.data)}
-        own["DJANGO_SETTINGS_MODULE"] = "mobility.settings"
-        own |= environment or {}
-        super().__init__(inherited | own, root / "web.log", tls=tls, processes=processes)
+        own = {"MOBILITY_ZONE": "analyst", "MOBILITY_DATA_DIR": str(self.data), **(environment or {})}
+        super().__init__(without_addresses(own), root / "web.log", tls=tls, processes=processes)
 
     def outcomes(self, *commands: tuple[str, ...]) -> list[Outcome]:
         return outcomes(commands, self.environment)

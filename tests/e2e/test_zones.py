@@ -195,7 +195,7 @@ def test_a_server_without_a_known_certificate_is_told_nothing(apart):
     assert "the certificate of the analyst server cannot be verified" in refused.errors
 
 
-def test_days_and_the_study_are_closed_over_there_too(apart):
+def test_days_and_the_study_are_closed_over_there_too_and_both_ledgers_are_whole(apart):
     for installation in (apart.operator, apart.whole):
         installation.manage("close_days", STUDY, "--through", "2017-06-04")
     apart.wait()
@@ -212,9 +212,6 @@ def test_days_and_the_study_are_closed_over_there_too(apart):
     assert apart.found() == apart.expected()
     code = "from reports.models import SentStudy; print(SentStudy.objects.get().certificate['closed_at'])"
     assert apart.analyst.value("shell", "--no-imports", "-c", code).strip() == certificate["closed_at"]
-
-
-def test_ledgers_of_both_zones_are_whole(apart):
     wait_until(lambda: len(apart.state()["receipts"]) >= 7, what="receipts of six files and of a closing")
     for printed in (json.loads(apart.analyst.value("verify_ledger")), apart.operator.manage("verify_ledger")):
         assert printed["ok"]

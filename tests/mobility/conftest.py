@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from django.core.files.storage import storages
-from django.db import transaction
+from django.db import connections, transaction
 from django.test import override_settings
 from shapely import box, to_geojson
 from shapely.geometry import shape
@@ -43,6 +43,15 @@ def first_command(tmp_path_factory):
 def prepared_folder(first_command, folder):
     template, _ = first_command
     shutil.copytree(template.root, folder.root, ignore=shutil.ignore_patterns("run"))
+    return folder
+
+
+@pytest.fixture
+def migrated_folder(db, folder):
+    """A data folder with the databases of the tests: a first command would need seconds to make others."""
+    folder.root.mkdir(mode=0o700, exist_ok=True)
+    for alias, file in (("default", folder.paths.main_database), ("vault", folder.paths.vault_database)):
+        file.write_bytes(connections[alias].connection.serialize())
     return folder
 
 

@@ -1,6 +1,7 @@
 """A separate data folder, and real commands that run in it."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -70,7 +71,7 @@ def answering(status=200, body=b"{}"):
         yield site
 
 
-def _with(own):
+def without_addresses(own):
     """Variables of a process, without addresses of those who run the tests."""
     inherited = {name: value for name, value in os.environ.items() if not name.endswith("_URL")}
     return inherited | {"DJANGO_SETTINGS_MODULE": "mobility.settings", **own}
@@ -78,7 +79,21 @@ def _with(own):
 
 def own_process(command, own):
     options = {"text": True, "capture_output": True, "timeout": 120}
-    return subprocess.run(command, cwd=settings.BASE_DIR, env=_with(own), check=False, **options)
+    return subprocess.run(command, cwd=settings.BASE_DIR, env=without_addresses(own), check=False, **options)
+
+
+@contextmanager
+def celery_worker(own, *, app="mobility"):
+    """A worker of one process, which docker/ and its systemd units stop as SIGTERM does here."""
+    own = {"MOBILITY_WORKER_GRACE_S": "1", "REMAP_SIGTERM": "SIGQUIT", **own}
+    command = [sys.executable, "-m", "celery", "-A", app, "worker", "-c", "1"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+    with subprocess.Popen(command, cwd=settings.BASE_DIR, env=without_addresses(own), **quiet) as worker:
+        try:
+            yield worker
+        finally:
+            if worker.poll() is None:
+                os.killpg(worker.pid, signal.SIGKILL)
 
 
 class Folder:
@@ -88,7 +103,7 @@ class Folder:
 
     def script(self, *arguments: str) -> subprocess.Popen[str]:
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        env = _with({"MOBILITY_DATA_DIR": str(self.root)})
+        env = without_addresses({"MOBILITY_DATA_DIR": str(self.root)})
         return subprocess.Popen(
             [sys.executable, *arguments], text=True, cwd=settings.BASE_DIR, env=env, **pipes
         )

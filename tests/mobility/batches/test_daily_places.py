@@ -5,13 +5,13 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from functools import cache, partial
 from itertools import pairwise, product
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
 from django.apps import apps
-from django.db import connections
 
 from ldp import derive_subkey, union
 from ldp.geo.grid import Grid
@@ -33,7 +33,7 @@ from tests.study_text import daily, joint
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
 PEOPLE = 120
-INDICATORS = ["gender", "stayed_in", "slept_in", "duration", "trip"]
+INDICATORS = ("gender", "stayed_in", "slept_in", "duration", "trip")
 ZONES, GENDERS = ("South", "North"), ("F", "M")
 NONE = "no value"
 TRIP = joint("trip", "slept_in", "gender", "stayed_in").replace("static", "daily")
@@ -109,6 +109,7 @@ class Truth:
     stayed_in: dict[tuple[str, int], str | None]
     slept_in: dict[tuple[str, int], str | None]
     trip: dict[tuple[str, int], str]
+    n_quarters: dict[tuple[str, int], int]
     ignored: Counter[str]
 
     def counts(self, what, *, day, who):
@@ -147,7 +148,8 @@ def truth_of(rows):
     parts = {key: (slept_in.get(key), by_day[key][0].gender, stayed_in[key]) for key in visitors}
     trip = {key: " / ".join(part or NONE for part in each) for key, each in parts.items()}
     zones = {"stayed_in": stayed_in, "slept_in": slept_in, "trip": trip}
-    return Truth(visitors=visitors, main_cell=main_cell, ignored=ignored, **zones)
+    n_quarters = {key: len(last_in_quarters(by_day[key])) for key in visitors}
+    return Truth(visitors=visitors, main_cell=main_cell, n_quarters=n_quarters, ignored=ignored, **zones)
 
 
 def last_in_quarters(rows):
@@ -168,6 +170,12 @@ def _longest(rows, *, until):
     for (at, place), end in zip(kept, ends, strict=True):
         stays[-place] += int((end - at).total_seconds())
     return min(stays, key=lambda cell: (-stays[cell], cell))
+
+
+@pytest.fixture
+def make_pipeline(make_pipeline):
+    """Make studies of one shard, but where a test says otherwise."""
+    return partial(make_pipeline, n_shards=1)
 
 
 @pytest.fixture(scope="module")
@@ -191,10 +199,12 @@ def definition() -> StudyDefinition:
     return night_study(first_day=FIRST_DAY, days=DAYS, more=TRIP)
 
 
+@cache
 def pseudonym(name):
     return pseudonym_of(name, key=PSEUDONYM_KEY)
 
 
+@cache
 def who_answers(slug, *, indicators=INDICATORS):
     names = {f"33{person:04d}" for person in range(PEOPLE)}
     asked = {name: asked_of(pseudonym(name), d=len(indicators), key=SANITISE_KEY) for name in names}
@@ -213,6 +223,14 @@ def upload_all(pipeline, files):
     return pipeline.upload(files[DAYS + 1], *(files[day] for day in files if day != DAYS + 1))
 
 
+def upload_in_any_order(pipeline, files, folder):
+    """Dates that are held back and come again, one of them in halves; and one that comes twice."""
+    first, second = halves_of(files[2], folder)
+    batches = pipeline.upload(files[DAYS + 1], files[3], second, more_to_come=True)
+    batches += pipeline.upload(files[DAYS + 1], files[3], first, files[4], files[1], files[0], files[3])
+    return batches
+
+
 def check(pipeline, truth):
     for day in range(1, DAYS + 1):
         assert pipeline.visitors(day, day) == sum(of_day == day for _, of_day in truth.visitors)
@@ -222,13 +240,17 @@ def check(pipeline, truth):
             assert sum(expected.values()), (slug, day)
 
 
-def test_totals_are_exact_and_no_cell_reaches_the_main_database(pipeline, files, truth):
-    batches = upload_all(pipeline, files)
+def test_totals_are_exact_in_any_order_and_no_cell_reaches_the_main_database(
+    make_pipeline, files, truth, tmp_path
+):
+    pipeline = make_pipeline(n_shards=4)
+    batches = upload_in_any_order(pipeline, files, tmp_path)
     check(pipeline, truth)
-    assert [batch.notes["late_change"] for batch in batches] == [0] * len(batches)
-    found = b"".join(_everything("default"))
-    assert b"South" in found  # a category, so the search works
-    assert not [cell for cell in CELLS if cell.encode() in found]
+    assert {batch.notes.get("late_change", 0) for batch in batches} == {0}
+    models = [model for model in apps.get_models() if model._meta.app_label == "reports"]
+    found = str([[*model._default_manager.values_list()] for model in models])
+    assert "South" in found  # a category, so the search works
+    assert not [cell for cell in CELLS if cell in found]
     state = DayState.objects.filter(day=1).first()
     seen = open_study(pipeline.study).unseal_day(state)
     assert seen.stays.pseudonym[0].tobytes() not in bytes(state.blob)
@@ -244,6 +266,7 @@ def make_stream(make_pipeline, definition):
     return lambda **settings: make_pipeline(plan=plan, **settings)
 
 
+@cache
 def who_answers_on(slug, day):
     """Return the people whose slot it is: each has one for the whole study, other days have the others."""
     fields = {"purpose": CHOOSE_SLOT, "indicator": INDICATORS.index(slug), "plan_version": 0, "value": 0}
@@ -254,9 +277,9 @@ def who_answers_on(slug, day):
     }
 
 
-def test_streams_count_answers_on_one_day_of_each_window(make_stream, files, truth):
+def test_streams_count_answers_on_one_day_of_each_window_in_any_order(make_stream, files, truth, tmp_path):
     pipeline = make_stream()
-    upload_all(pipeline, files)
+    upload_in_any_order(pipeline, files, tmp_path)
     for slug in OF_STREAM:
         for day in range(1, DAYS + 1):
             expected = truth.counts(getattr(truth, slug), day=day, who=who_answers_on(slug, day))
@@ -264,14 +287,6 @@ def test_streams_count_answers_on_one_day_of_each_window(make_stream, files, tru
             assert pipeline.answers(slug, day, day) == expected.total()
         assert sum(pipeline.answers(slug, day, day) for day in range(1, DAYS + 1)) > 0
         assert Indicator.objects.get(study__slug=pipeline.study.slug, slug=slug).max_values == 2
-
-
-def test_a_day_of_a_stream_in_two_files_counts_as_in_one(make_stream, files, rows, tmp_path):
-    plain, mixed = make_stream(), make_stream(slug="mixed")
-    plain.upload(write_file(tmp_path / "all.csv", rows))
-    mixed.upload(files[3], *halves_of(files[2], tmp_path), more_to_come=True)
-    mixed.upload(files[DAYS + 1], files[4], files[1], files[3], files[0], files[2])
-    assert mixed.tallies() == plain.tallies()
 
 
 def test_a_late_file_causes_no_second_answer_of_a_stream(make_stream, files, rows, tmp_path):
@@ -313,29 +328,23 @@ def test_rows_add_up(pipeline, rows, truth, tmp_path):
     check(pipeline, truth)
 
 
-def test_order_repeats_splits_and_closing_change_nothing(make_pipeline, files, rows, tmp_path):
-    plain = make_pipeline()
-    plain.upload(write_file(tmp_path / "all.csv", rows))
-    shuffled = [files[DAYS + 1], *random.Random(8).sample([files[day] for day in range(1, DAYS + 1)], DAYS)]
-    mixed = make_pipeline(slug="mixed", n_shards=4)
-    halves = [*halves_of(shuffled[2], tmp_path)]
-    mixed.upload(*shuffled[:2], halves[1], more_to_come=True)
-    mixed.upload(*shuffled[:2])
-    mixed.upload(halves[0], *shuffled[3:], shuffled[1])
-    closed = make_pipeline(slug="closed")
-    closed.upload(*reversed(files.values()), more_to_come=True)
-    closed.close_days(through=DAYS)
-    assert mixed.tallies() == closed.tallies() == plain.tallies()
-
-
-def test_a_night_is_answered_once_the_next_date_has_come(pipeline, files, truth):
-    """With the evening alone most people would be where they were not, permanently."""
+def test_a_night_is_answered_once_the_next_date_has_come_and_stands_against_the_end_until_then(
+    pipeline, files, truth
+):
+    """With the evening alone most people would be where they were not; at the end its rows would go."""
     pipeline.upload(files[1])
     assert counted(pipeline, "stayed_in", 1)
     assert counted(pipeline, "slept_in", 1) == {}
     pipeline.upload(files[2])
     known = truth.counts(truth.slept_in, day=1, who=who_answers("slept_in"))
     assert [counted(pipeline, "slept_in", day) for day in (1, 2)] == [known, {}]
+    pipeline.upload(files[4])
+    second = FIRST_DAY + timedelta(days=1)
+    assert unpublished_days(pipeline.study) == (second,)  # the last day has no next date to wait for
+    with pytest.raises(StudyNotClosedError, match=rf"never published \({second}\)"):
+        close_study(pipeline.study, by="ada", leave=Leave())
+    pipeline.close_days(through=2)
+    assert unpublished_days(pipeline.study) == ()
 
 
 def test_a_night_ends_for_everyone_also_in_other_shards(make_pipeline, files, rows, tmp_path):
@@ -362,17 +371,6 @@ def test_a_night_that_nobody_waits_for_is_answered_when_its_day_is_closed(pipeli
     assert batch.rows_ignored["day_closed"] > 0
     assert not DayState.objects.filter(day=1).exists()
     assert counted(pipeline, "slept_in", 1) == known
-
-
-def test_a_night_that_waits_for_its_next_date_stands_against_the_end_of_the_study(pipeline, files):
-    """Else its rows would be erased, and no one told that they never reached a report."""
-    pipeline.upload(files[1], files[2], files[4])
-    second = FIRST_DAY + timedelta(days=1)
-    assert unpublished_days(pipeline.study) == (second,)  # the last day has no next date to wait for
-    with pytest.raises(StudyNotClosedError, match=rf"never published \({second}\)"):
-        close_study(pipeline.study, by="ada", leave=Leave())
-    pipeline.close_days(through=2)
-    assert unpublished_days(pipeline.study) == ()
 
 
 def test_visits_in_the_small_hours_do_not_bring_a_closed_night_back(make_pipeline, definition, files):
@@ -406,21 +404,20 @@ def test_rows_of_a_night_that_come_late(pipeline, files, rows, tmp_path):
     assert batch.notes["late_change"] == sum(n_changed)
 
 
-def test_voided_day_comes_again_with_its_night(make_pipeline, files, rows, tmp_path):
+def test_voided_day_comes_again_with_its_night(pipeline, files):
     """The rest of its night is in the file of the next date, also if it touches no day of the study."""
-    plain, other = make_pipeline(), make_pipeline(slug="other")
-    plain.upload(write_file(tmp_path / "all.csv", rows))
-    upload_all(other, files)
-    for day in (2, DAYS):
-        other.void_day(day)
-        assert counted(other, "slept_in", day) == {}
-        (next_date, _) = other.upload(files[day + 1], files[day])
-        assert next_date.days_touched == ([] if day == DAYS else [day + 1])
-        assert other.tallies() == plain.tallies()
-
-
-def test_only_what_is_asked_for_is_kept_and_only_while_the_day_is_open(pipeline, files):
     upload_all(pipeline, files)
+    before = pipeline.tallies()
+    for day in (2, DAYS):
+        pipeline.void_day(day)
+        assert counted(pipeline, "slept_in", day) == {}
+        (next_date, _) = pipeline.upload(files[day + 1], files[day])
+        assert next_date.days_touched == ([] if day == DAYS else [day + 1])
+        assert pipeline.tallies() == before
+
+
+def test_only_what_is_asked_for_is_kept_until_the_day_is_closed_and_counts(pipeline, files, truth):
+    pipeline.upload(*reversed(files.values()), more_to_come=True)
     study = open_study(pipeline.study)
     states = [study.unseal_day(row) for row in DayState.objects.all()]
     kept = {
@@ -433,6 +430,7 @@ def test_only_what_is_asked_for_is_kept_and_only_while_the_day_is_open(pipeline,
         theirs = {pseudonym_of(name, key=study.pseudonym_key) for name in asked}
         assert set() < set(np.concatenate(people).tolist()) <= theirs
     pipeline.close_days(through=DAYS)
+    check(pipeline, truth)
     assert not DayState.objects.exists()
 
 
@@ -457,16 +455,6 @@ def test_everyone_reports_where_the_main_cell_of_the_day_is(make_pipeline, files
     assert Plan.objects.get(study__slug=pipeline.study.slug).voided_days == 1
 
 
-def _everything(database):
-    found = []
-    tables = set(connections[database].introspection.table_names())
-    for model in apps.get_models():
-        if model._meta.db_table in tables and model._meta.app_label == "reports":
-            for values in model._default_manager.using(database).values_list():
-                found += [bytes(v) if isinstance(v, bytes | memoryview) else str(v).encode() for v in values]
-    return found
-
-
 # --- moves: one of each visitor's day, the same in any order of files, another one on each day
 
 
@@ -484,14 +472,14 @@ def moves_of(rows):
     return found
 
 
-def picked(moves, *, day):
-    """Count the moves that are reported on a day, by the keyed block written out."""
+def picked(items, *, day, most=PER_DAY, none="outside / outside"):
+    """Count the moves or visits that are reported on a day, by the keyed block written out."""
     reported = Counter()
-    asked = who_answers("trips", indicators=["gender", "stayed_in", "duration", "trips"])
-    for (who, of_day), mine in moves.items():
+    asked = who_answers("trips", indicators=("gender", "stayed_in", "duration", "trips"))
+    for (who, of_day), mine in items.items():
         if of_day == day and who in asked:
             fields = {"pseudonym": pseudonym(who), "indicator": 3, "plan_version": 0, "value": 0}
-            among = [*mine, *["outside / outside"] * (PER_DAY - len(mine))]
+            among = [*mine, *[none] * (most - len(mine))]
             place = reference_below(SANITISE_KEY, len(among), purpose=14, counter=256 * day, **fields)
             reported[among[place]] += 1
     return reported
@@ -505,24 +493,18 @@ class TestMoves:
         return night_study(first_day=FIRST_DAY, days=DAYS, night_from="", more=trips)
 
     def test_each_visitor_reports_one_of_the_day(self, make_pipeline, definition, files, rows, tmp_path):
-        """In any order of files, with repeated ones, with a day in two files, and with attributes apart."""
-        plain, moves = make_pipeline(), moves_of(rows)
-        plain.upload(write_file(tmp_path / "all.csv", rows))
+        """In any order of files, and with attributes apart."""
+        pipeline, moves = make_pipeline(), moves_of(rows)
+        upload_in_any_order(pipeline, files, tmp_path)
         assert Indicator.objects.get(slug="trips").categories == MOVES
         assert {len(each) > PER_DAY for each in moves.values()} == {True, False}
         assert [] in moves.values()
         expected = {day: picked(moves, day=day) for day in range(1, DAYS + 1)}
-        assert {day: counted(plain, "trips", day) for day in expected} == expected
         assert len(set().union(*expected.values())) == 7  # no one moves from a zone to itself
-        mixed, of_day = make_pipeline(slug="mixed"), [row for row in rows if row.day == 2]
-        some = write_file(tmp_path / "some.csv", [row for row in of_day if row.local.hour % 2])
-        others = write_file(tmp_path / "others.csv", [row for row in of_day if not row.local.hour % 2])
-        mixed.upload(files[3], some, more_to_come=True)
-        mixed.upload(files[DAYS + 1], files[4], files[1], files[3], others, files[0], files[2])
-        assert mixed.tallies() == plain.tallies()
         apart = make_pipeline(slug="apart", extract=replace(definition.extract, attributes="subscribers"))
-        apart.upload(tmp_path / "all.csv")
-        assert apart.tallies()["trips"] == plain.tallies()["trips"]
+        apart.upload(write_file(tmp_path / "all.csv", rows))
+        for each in (pipeline, apart):
+            assert {day: counted(each, "trips", day) for day in expected} == expected
 
     def test_late_rows_change_none_and_an_undone_day_has_them_again(self, pipeline, files, rows, tmp_path):
         late = [row for row in rows if row.day == 2 and row.local.hour >= 16]
@@ -556,19 +538,6 @@ def visits_of(rows, derive):
     return found
 
 
-def picked_visits(visits, *, day, most):
-    """Count the visits that are reported on a day, by the keyed block written out."""
-    reported = Counter()
-    asked = who_answers("trips", indicators=["gender", "stayed_in", "duration", "trips"])
-    for (who, of_day), mine in visits.items():
-        if of_day == day and who in asked:
-            among = [*mine, *["no zone"] * (most - len(mine))]
-            fields = {"pseudonym": pseudonym(who), "indicator": 3, "plan_version": 0, "value": 0}
-            place = reference_below(SANITISE_KEY, len(among), purpose=14, counter=256 * day, **fields)
-            reported[among[place]] += 1
-    return reported
-
-
 class TestVisits:
     @pytest.fixture(params=[("visited_zones", 6, 2), ("visited_zones", 1, 1), ("visited_pairs", 3, 1)])
     def asked(self, request) -> tuple[str, int]:
@@ -580,119 +549,48 @@ class TestVisits:
         trips = daily("trips", derive=asked[0], more=f"max_visits = {asked[1]}\n")
         return night_study(first_day=FIRST_DAY, days=DAYS, night_from="", more=trips)
 
-    def test_each_visitor_reports_one_of_the_day(self, make_pipeline, asked, files, rows, tmp_path):
-        plain, (derive, _, most) = make_pipeline(), asked
-        plain.upload(write_file(tmp_path / "all.csv", rows))
+    def test_each_visitor_reports_one_of_the_day_in_any_order(self, pipeline, asked, files, rows, tmp_path):
+        derive, _, most = asked
+        upload_in_any_order(pipeline, files, tmp_path)
         visits = visits_of(rows, derive)
         assert Indicator.objects.get(slug="trips").categories == ITEMS[derive]
         assert {len(each) for each in visits.values()} >= {0, 1}
-        expected = {day: picked_visits(visits, day=day, most=most) for day in range(1, DAYS + 1)}
-        of_days = {day: counted(plain, "trips", day, values=ITEMS[derive]) for day in expected}
-        assert of_days == expected
-
-    @pytest.mark.parametrize("asked", [("visited_zones", 6, 2)], indirect=True)
-    def test_the_order_of_files_and_repeats_change_nothing(self, make_pipeline, files, rows, tmp_path):
-        plain = make_pipeline()
-        plain.upload(write_file(tmp_path / "all.csv", rows))
-        mixed = make_pipeline(slug="mixed")
-        mixed.upload(*(files[place] for place in (3, DAYS + 1, 4, 1, 3, 0, 2)))
-        assert mixed.tallies() == plain.tallies()
+        for day in range(1, DAYS + 1):
+            expected = picked(visits, day=day, most=most, none="no zone")
+            assert counted(pipeline, "trips", day, values=ITEMS[derive]) == expected
 
 
-# --- numbers of a day: quarter-hours with an event, and the distance from where a person sleeps
+# --- numbers of a day: quarter-hours with an event; others of them: tests/mobility/vault/test_days.py
 
-
-def kilometres(one, other):
-    """Return the distance of two cells on the sphere by its chord, another way than the product's."""
-    ends = [np.radians(POSITIONS[each]) for each in (one, other)]
-    a, b = (
-        np.array([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)]) for lon, lat in ends
-    )
-    return 2 * 6371.0088 * np.arcsin(np.linalg.norm(a - b) / 2)
-
-
-POSITIONS = {"cell-9": (6.8, 47.6), "cell-8": (6.9, 47.6), "cell-7": (6.9, 47.7), "cell-6": (6.9, 47.8)}
-CUTS = {"events": (2, 4), "far": (10, 20)}
-NUMBERED = ["gender", "stayed_in", "slept_in", "duration", "events", "far", "by_zone"]
+CUTS = (2, 4)
+NUMBERED = ("gender", "stayed_in", "slept_in", "duration", "events", "by_zone")
 SIDES = [" / ".join(each) for each in product((*ZONES, NONE), ("below", "reached", NONE))]
-
-
-def numbers_of(rows):
-    """Return both numbers of each visitor on each day; a distance only where a night is known."""
-    by_day, by_night = defaultdict(list), defaultdict(list)
-    for row in dict.fromkeys(rows):
-        if row.cell in ZONE_OF and 1 <= row.day <= DAYS and row.local.hour >= 6:
-            by_day[row.who, row.day].append(row)
-        if row.cell in ZONE_OF and not 6 <= row.local.hour < 22:
-            by_night[row.who, row.day - (row.local.hour < NIGHT_TO)].append(row)
-    found = {"events": {}, "far": {}}
-    for key in truth_of(rows).visitors:
-        cells = [CELLS[-place] for _, place in last_in_quarters(by_day[key])]
-        found["events"][key] = len(cells)
-        if key in by_night:
-            morning = FIRST_DAY + timedelta(days=key[1])
-            until = datetime.combine(morning, time(NIGHT_TO), PARIS).astimezone(UTC)
-            home = CELLS[_longest(by_night[key], until=until)]
-            found["far"][key] = max(kilometres(home, cell) for cell in cells)
-    return found
-
-
-SIDE = {False: "below", True: "reached"}
-
-
-def cuts_of(definition, slug, people):
-    """Return the cut of a number that each of some people has."""
-    place = NUMBERED.index(slug)
-    asked = {"indicator": place, "channel": definition.plan_spec().answer_channel(place)}
-    named = sorted(people)
-    found = choose_cut(
-        np.array([pseudonym(who) for who in named], np.uint64), prf=KeyedPrf(SANITISE_KEY), **asked
-    )
-    return dict(zip(named, found.tolist(), strict=True))
 
 
 class TestNumbers:
     @pytest.fixture
     def definition(self) -> StudyDefinition:
         """Return a study of epsilon 20, where one answer in 500 million is wrong: counts are true."""
-        ask = '[[indicator]]\nslug = "{}"\nkind = "number"\nderive = "{}"\nunit = "{}"\ncuts = {}\n'
-        names = {"events": ("event_count", "events"), "far": ("distance_from_home", "km")}
-        more = "".join(ask.format(slug, *each, list(CUTS[slug])) for slug, each in names.items())
+        ask = '[[indicator]]\nslug = "events"\nkind = "number"\nderive = "event_count"\nunit = "events"\n'
         by = joint("by_zone", "stayed_in", "events").replace("static", "daily")
-        return night_study(first_day=FIRST_DAY, days=DAYS, more=more + by)
+        return night_study(first_day=FIRST_DAY, days=DAYS, more=f"{ask}cuts = {list(CUTS)}\n{by}")
 
-    def test_each_visitor_reports_whether_it_reaches_a_cut(
-        self, make_pipeline, definition, files, rows, tmp_path
-    ):
-        """In any order of files and with repeated ones: of each quarter-hour one event counts."""
-        plain, numbers = make_pipeline(), numbers_of(rows)
-        plain.upload(write_file(tmp_path / "all.csv", [*rows, *rows[:50]]))
-        mixed = make_pipeline(slug="mixed")
-        mixed.upload(files[3], more_to_come=True)
-        mixed.upload(
-            *(files[day] for day in (DAYS + 1, 4, 1, 0, 2)), write_file(tmp_path / "re.csv", rows[:9])
-        )
-        assert mixed.tallies() == plain.tallies()
-        for slug, cuts in CUTS.items():
-            cut_of = cuts_of(definition, slug, who_answers(slug, indicators=NUMBERED))
-            for day in range(1, DAYS + 1):
-                expected = Counter(
-                    int(2 * cut_of[who] + (n >= cuts[cut_of[who]]))
-                    for (who, of_day), n in numbers[slug].items()
-                    if of_day == day and who in cut_of
-                )
-                assert counted(plain, slug, day, values=range(2 * len(cuts))) == expected
-                assert len(expected) > 1
-        # Both together: the zone of the day, and the side of the cut of "events".
-        truth, cut_of = (
-            truth_of(rows),
-            cuts_of(definition, "events", who_answers("by_zone", indicators=NUMBERED)),
-        )
+    def test_each_visitor_reports_whether_it_reaches_a_cut(self, pipeline, definition, files, rows, tmp_path):
+        """In any order of files and with repeated rows: of each quarter-hour one event counts."""
+        upload_in_any_order(pipeline, files, tmp_path)
+        pipeline.upload(write_file(tmp_path / "again.csv", rows[:9]))
+        truth, asked = truth_of(rows), {"prf": KeyedPrf(SANITISE_KEY), "indicator": NUMBERED.index("events")}
+        asked["channel"] = definition.plan_spec().answer_channel(asked["indicator"])
+        # The number alone, and with the zone of the day.
+        expected = {slug: defaultdict(Counter) for slug in ("events", "by_zone")}
+        for slug, (who, day) in product(expected, truth.visitors):
+            if who in who_answers(slug, indicators=NUMBERED):
+                (cut,) = choose_cut(np.array([pseudonym(who)], np.uint64), **asked).tolist()
+                has = truth.n_quarters[who, day] >= CUTS[cut]
+                zone = f"{truth.stayed_in[who, day] or NONE} / {('below', 'reached')[has]}"
+                expected[slug][day][2 * cut + has if slug == "events" else zone] += 1
         for day in range(1, DAYS + 1):
-            expected = Counter(
-                f"{truth.stayed_in[who, day] or NONE} / {SIDE[n >= CUTS['events'][cut_of[who]]]}"
-                for (who, of_day), n in numbers["events"].items()
-                if of_day == day and who in cut_of
-            )
-            assert counted(plain, "by_zone", day, values=SIDES) == expected
-            assert len(expected) > 2
+            events = counted(pipeline, "events", day, values=range(2 * len(CUTS)))
+            assert events == expected["events"][day]
+            assert counted(pipeline, "by_zone", day, values=SIDES) == expected["by_zone"][day]
+            assert len(events) > 1 and len(expected["by_zone"][day]) > 2

@@ -33,7 +33,7 @@ DAYS = (1, 2, 300, 399)
 
 @pytest.fixture
 def pipeline(make_pipeline):
-    return make_pipeline(**as_changes(event_definition()))
+    return make_pipeline(n_shards=1, **as_changes(event_definition()))
 
 
 @pytest.fixture
@@ -58,9 +58,10 @@ def expected(rows) -> dict[int, int]:
 
 
 def test_each_row_counts_once_and_answers_one_question_with_its_key(pipeline, send):
+    assert profile_names(pipeline.study) == ["default"]  # no lists of people
     rows = rows_of(*DAYS)
-    batch = send(rows)
-    assert by_day() == expected(rows)
+    batch = send(rows, more_to_come=True)
+    assert (batch.more_to_come, by_day()) == (False, expected(rows))
     assert batch.rows_accepted == batch.subscriber_days == len(in_area(rows))
     study = open_study(pipeline.study)
     coder = study.row_coder(find_profile(pipeline.study, "default"))
@@ -119,8 +120,10 @@ def test_any_split_into_files_and_chunks_gives_the_same_totals(pipeline, send, s
     assert pipeline.tallies() == split
 
 
-def test_a_worker_that_dies_half_way_changes_nothing(pipeline, send, tmp_path, monkeypatch):
-    rows = rows_of(*DAYS)
+def test_a_worker_that_dies_half_way_changes_nothing(pipeline, tmp_path, monkeypatch):
+    """After the first of two shards."""
+    rows, pipeline.study.n_shards = rows_of(*DAYS), 2
+    pipeline.study.save(update_fields=["n_shards"])
     with monkeypatch.context() as dying:
         real, calls = merging._store, []
 
@@ -135,16 +138,6 @@ def test_a_worker_that_dies_half_way_changes_nothing(pipeline, send, tmp_path, m
             pipeline.work()
     resume(pipeline, batch)
     assert (batch.state, by_day()) == (Batch.State.DONE, expected(rows))
-
-
-def test_an_undone_day_is_gone_and_comes_back_the_same(pipeline, send):
-    rows = rows_of(1, 2)
-    send(rows)
-    before = pipeline.tallies()
-    assert pipeline.void_day(2).state == Batch.State.DONE
-    assert by_day() == expected(rows_of(1))
-    send(rows)
-    assert pipeline.tallies() == before
 
 
 def test_one_more_event_after_an_undo_is_not_published_alone(pipeline, send):
@@ -169,14 +162,7 @@ def test_an_undone_day_that_comes_back_waits_as_the_difference_alone(pipeline, s
     assert by_day() == {**expected(rows_of(1) + few + rows_of(3)), 2: 7}
 
 
-def test_fewer_than_min_publication_wait(pipeline, send):
-    batch = send(rows_of(1, each=6))
-    assert (batch.waiting_subscribers, by_day()) == (5, {})
-    send(rows_of(1, each=40), "more.csv")
-    assert by_day() == expected(rows_of(1))
-
-
-def test_a_closed_day_takes_no_rows_and_keeps_no_keys(pipeline, send):
+def test_a_closed_day_takes_no_rows_and_keeps_no_keys_and_the_doctor_finds_other_totals(pipeline, send):
     send(rows_of(1, 2))
     assert pipeline.close_days(1).state == Batch.State.DONE
     assert set(DayState.objects.values_list("day", flat=True)) == {2}
@@ -185,26 +171,8 @@ def test_a_closed_day_takes_no_rows_and_keeps_no_keys(pipeline, send):
     assert by_day() == expected(rows_of(1, 2, 3))
     assert VaultDay.objects.get(day=1).state == VaultDay.State.CLOSED
     assert {found.level for found in doctor.recomputed()} == {Level.OK}
-
-
-def test_the_doctor_finds_other_totals(pipeline, send):
-    send(rows_of(1, 2))
-    assert {found.level for found in doctor.recomputed()} == {Level.OK}
     DayState.objects.filter(day=2).first().delete()
     assert Level.ERROR in {found.level for found in doctor.recomputed()}
-
-
-def test_files_with_more_to_come_count_at_once(pipeline, send):
-    batch = send(rows_of(1), more_to_come=True)
-    assert (batch.more_to_come, by_day()) == (False, expected(rows_of(1)))
-
-
-def test_closing_the_study_destroys_the_key_and_the_keys_of_events(pipeline, send):
-    send(rows_of(1, 2))
-    certificate = close_study(pipeline.study, by="test", leave=Leave())
-    assert not DayState.objects.exists()
-    assert certificate
-    assert by_day() == expected(rows_of(1, 2))
 
 
 @pytest.mark.parametrize(
@@ -216,6 +184,7 @@ def test_closing_the_study_destroys_the_key_and_the_keys_of_events(pipeline, sen
 )
 def test_after_the_end_texts_are_about_events(pipeline, send, client, person, language, dropped, kept):
     batch = send(rows_of(1, each=6))
+    assert (batch.waiting_subscribers, by_day()) == (5, {})  # fewer than min_publication
     with override(language):
         certificate = close_study(pipeline.study, by="test", leave=Leave())
     assert certificate["kept"][0]["text"].startswith(kept)
@@ -225,10 +194,6 @@ def test_after_the_end_texts_are_about_events(pipeline, send, client, person, la
     end = unescape(client.get(f"/administrator/{SLUG}/").content.decode()).split('id="end-title"')[1]
     about_people = "pseudonym|subscriber|visit|abonné"
     assert not re.findall(about_people, end.split("</section>")[0].lower())
-
-
-def test_there_are_no_lists_of_people(pipeline):
-    assert profile_names(pipeline.study) == ["default"]
 
 
 def test_a_column_of_ids_tells_equal_rows_of_two_files_apart(make_pipeline, tmp_path):
@@ -242,15 +207,15 @@ def test_a_column_of_ids_tells_equal_rows_of_two_files_apart(make_pipeline, tmp_
     assert by_day() == {2: 70}
 
 
-@pytest.mark.parametrize("mechanism", ["smp-oue", "smp-adp", "spl-grr"])
+@pytest.mark.parametrize("mechanism", ["smp-adp", "spl-grr"])
 def test_other_mechanisms_count_all_reports(make_pipeline, tmp_path, mechanism):
-    pipeline = make_pipeline(**as_changes(event_definition(TEXT.replace("smp-grr", mechanism))))
+    pipeline = make_pipeline(n_shards=2, **as_changes(event_definition(TEXT.replace("smp-grr", mechanism))))
     rows = rows_of(1, 2)
     (batch,) = pipeline.upload(write_rows(tmp_path / "rows.csv", rows))
     assert (batch.state, by_day()) == (Batch.State.DONE, expected(rows))
 
 
-def test_answers_are_those_of_the_keys(pipeline, send):
+def test_answers_are_those_of_the_keys_which_go_when_the_study_is_closed(pipeline, send):
     rows = rows_of(7, each=150)
     send(rows)
     study = open_study(pipeline.study)
@@ -259,6 +224,9 @@ def test_answers_are_those_of_the_keys(pipeline, send):
     asked = Sanitiser(study.plan, study.prf).asked(found)
     assert 0.3 < (asked == 0).mean() < 0.7
     assert not np.isin(found, event_keys(found, prf=study.event_prf)).any()
+    assert close_study(pipeline.study, by="test", leave=Leave())
+    assert not DayState.objects.exists()
+    assert by_day() == expected(rows)
 
 
 def test_the_study_is_made_filled_and_printed_by_commands(pipeline, send):

@@ -63,7 +63,7 @@ def forms_of(header: list[str], rows: list[list[str]]) -> Iterator[tuple[str, by
 def test_every_format_gives_the_same_tallies(make_pipeline, extract, tmp_path):
     plain = None
     for name, data, source in forms_of(*rows_of(extract[0])):
-        pipeline = make_pipeline(slug=name)
+        pipeline = make_pipeline(slug=name, n_shards=1)
         (tmp_path / name).write_bytes(data)
         (batch,) = pipeline.upload(tmp_path / name)
         assert (batch.state, batch.source) == (Batch.State.DONE, source), batch.failure

@@ -29,16 +29,16 @@ DAYS = 7
 
 @pytest.fixture
 def make_noisy(make_pipeline, definition):
-    def make(*, slug: str = "noisy", days: int = DAYS, **changes: Any) -> Pipeline:
+    def make(*, slug: str = "noisy", days: int = DAYS, n_shards: int = 1, **changes: Any) -> Pipeline:
         plan = replace(definition.plan, presence_epsilon=Decimal(1), presence_days=days)
-        return make_pipeline(slug=slug, plan=plan, **changes)
+        return make_pipeline(slug=slug, plan=plan, n_shards=n_shards, **changes)
 
     return make
 
 
 @pytest.fixture
 def make_exact(make_pipeline):
-    return lambda: make_pipeline(slug="exact", min_publication=1)
+    return lambda: make_pipeline(slug="exact", min_publication=1, n_shards=1)
 
 
 def counts_of(pipeline: Pipeline) -> dict[str, np.ndarray]:
@@ -75,7 +75,7 @@ def visitors_by_hand(pipeline: Pipeline, *, cap: int = DAYS) -> np.ndarray:
 
 
 def test_nothing_crosses_before_days_close_and_then_what_an_exact_study_counts(make_noisy, make_exact, few):
-    noisy, exact = make_noisy(), make_exact()
+    noisy, exact = make_noisy(n_shards=2), make_exact()
     exact.upload(*few)
     batches = noisy.upload(*few)
     assert not any(map(any, noisy.tallies().values()))
@@ -98,7 +98,9 @@ def test_nothing_crosses_before_days_close_and_then_what_an_exact_study_counts(m
 
 def test_the_first_days_of_a_subscriber_count_in_any_order_of_files_and_closings(make_noisy, few):
     """Rows of an earlier day may shift which days are the first ones, until that day is closed."""
-    at_once, stepwise = make_noisy(slug="at-once", days=1), make_noisy(slug="stepwise", days=1)
+    at_once, stepwise = (
+        make_noisy(slug=slug, days=1, n_shards=n) for n, slug in enumerate(("at-once", "stepwise"), start=1)
+    )
     at_once.upload(few[2], few[0], few[1])
     at_once.close_days(through=3)
     found, expected = without_noise(at_once, through=3), visitors_by_hand(at_once, cap=1)
@@ -124,7 +126,7 @@ def test_the_first_days_of_a_subscriber_count_in_any_order_of_files_and_closings
 )
 def test_a_death_at_any_statement_of_a_closing_changes_nothing(make_noisy, few, n_deaths):
     def begun(slug):
-        pipeline = make_noisy(slug=slug)
+        pipeline = make_noisy(slug=slug, n_shards=2)
         pipeline.upload(few[0])
         batch = requests.request_close_days(pipeline.study, through=2, by="test")
         pipeline.queue.clear()

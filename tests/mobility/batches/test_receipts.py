@@ -38,23 +38,21 @@ def small(few):
 
 @pytest.fixture
 def pipeline(make_pipeline):
-    return make_pipeline(**SMALL)
+    return make_pipeline(n_shards=1, **SMALL)
 
 
-def test_a_study_is_created_once_with_its_key_and_its_plan(pipeline, definition):
+@pytest.mark.database
+def test_a_study_and_a_batch_have_receipts_of_the_plan_of_what_was_counted_and_of_what_crossed(
+    pipeline, definition, small
+):
     with pytest.raises(ValueError, match="must be new"):
         create_study(definition, by="test")
-    (created,) = told(LedgerKind.STUDY_CREATED)
-    (key,) = told(LedgerKind.KEY_CREATED)
+    (created,), (key,) = told(LedgerKind.STUDY_CREATED), told(LedgerKind.KEY_CREATED)
     study = pipeline.study
     assert (created.actor, created.study) == ("test", study.slug)
     plan = {"plan_sha256": study.plan_hash, "epsilon": "1.0", "unit": "profile"}
     assert created.facts == created.facts | plan
     assert (key.study, key.facts) == (study.slug, {"key": study.key_id})
-
-
-@pytest.mark.database
-def test_a_batch_ends_with_a_receipt_of_what_was_counted_and_of_what_crossed(pipeline, small):
     (batch,) = pipeline.upload(small)
     (entry,) = told(LedgerKind.BATCH_ENDED)
     assert (entry.actor, entry.study) == ("test", pipeline.study.slug)

@@ -47,11 +47,11 @@ Row = tuple[str, int, int]  # person, seconds since the study began, cell
 
 @pytest.fixture
 def make_slots(make_pipeline):
-    def make(*, slug="slots", **changes: Any) -> Pipeline:
+    def make(*, slug="slots", n_shards=1, **changes: Any) -> Pipeline:
         definition = with_slots(night_study(first_day=FIRST_DAY.isoformat(), days=DAYS), **changes)
         names = ("indicators", "extract", "area", "timezone", "first_day", "days", "plan", "visitor", "slots")
         same = {name: getattr(definition, name) for name in names}
-        return make_pipeline(slug=slug, min_publication=1, **same)
+        return make_pipeline(slug=slug, n_shards=n_shards, min_publication=1, **same)
 
     return make
 
@@ -115,7 +115,7 @@ def published(pipeline: Pipeline) -> np.ndarray:
 
 def test_counts_cross_once_with_the_noise_of_their_slot_and_zone(make_slots, tmp_path):
     rows = some_rows()
-    at_once, stepwise = make_slots(slug="at-once"), make_slots(slug="stepwise")
+    at_once, stepwise = make_slots(slug="at-once"), make_slots(slug="stepwise", n_shards=2)
     at_once.upload(write(tmp_path, rows[::-1]))
     assert outcomes.is_published(close_slots(at_once, N_SLOTS))
     counts = published(at_once) - noise_of(at_once)
@@ -185,19 +185,17 @@ def test_slots_take_no_number_from_totals_that_wait(make_slots, tmp_path):
     assert study.visitors(1, 1) == 10
 
 
-@pytest.mark.parametrize(
-    ("closed", "after", "words"),
-    [(0, timedelta(minutes=29), "had ended by 2017-10-28 00:29"),
-     (10, timedelta(hours=5), "all time slots up to 2017-10-28 05:00 are already closed"),
-     (10, timedelta(days=36500), "is in the future"),
-     (None, timedelta(0), "does not count people by time slot")],
-)  # fmt: skip
-def test_refused_with_a_reason(make_slots, pipeline, closed, after, words):
-    study = pipeline if closed is None else make_slots()
-    VaultStudy.objects.update(slots_closed=closed or 0)
-    at = datetime.combine(FIRST_DAY, datetime.min.time()) + after
-    with pytest.raises(DayStateError, match=words):
-        requests.request_close_slots(fresh(study.study), through=at, by="test")
+def test_refused_with_a_reason(make_slots, pipeline):
+    slots, midnight = make_slots(), datetime.combine(FIRST_DAY, datetime.min.time())
+    for study, closed, after, words in (
+        (slots, 0, timedelta(minutes=29), "had ended by 2017-10-28 00:29"),
+        (slots, 10, timedelta(hours=5), "all time slots up to 2017-10-28 05:00 are already closed"),
+        (slots, 10, timedelta(days=36500), "is in the future"),
+        (pipeline, 0, timedelta(0), "does not count people by time slot"),
+    ):
+        VaultStudy.objects.update(slots_closed=closed)
+        with pytest.raises(DayStateError, match=words):
+            requests.request_close_slots(fresh(study.study), through=midnight + after, by="test")
 
 
 def test_clock_closes_slots_that_ended_long_enough_ago(make_slots):
@@ -214,7 +212,8 @@ def test_clock_closes_slots_that_ended_long_enough_ago(make_slots):
 def test_batch_that_failed_half_way_publishes_nothing_and_the_next_counts_anew(
     make_slots, tmp_path, monkeypatch
 ):
-    study, rows = make_slots(epsilon_day=None, delta=None, slots_per_day=5), some_rows(seed=4)
+    study = make_slots(n_shards=2, epsilon_day=None, delta=None, slots_per_day=5)
+    rows = some_rows(seed=4)
     study.upload(write(tmp_path, rows))
     real = merging._store
     with monkeypatch.context() as patch:
@@ -298,16 +297,17 @@ def test_study_is_not_closed_while_slots_of_its_days_are_open(make_slots, tmp_pa
     assert waiting_days(study.study) == set()
 
 
-@pytest.mark.parametrize("way", ["slots", "days"])
+# To close days closes their slots, too: on PostgreSQL one way is enough.
 @pytest.mark.parametrize(
-    "n_deaths",
-    [pytest.param(3, marks=[pytest.mark.database, ON_POSTGRES]), pytest.param(None, marks=pytest.mark.long)],
-)
+    ("way", "n_deaths"),
+    [pytest.param("days", 3, marks=[pytest.mark.database, ON_POSTGRES]),
+     *(pytest.param(way, None, marks=pytest.mark.long) for way in ("slots", "days"))],
+)  # fmt: skip
 def test_a_death_at_any_statement_of_a_closing_changes_nothing(make_slots, tmp_path, way, n_deaths):
     rows = some_rows(seed=5, n=200)
 
     def begun(slug):
-        study = make_slots(slug=slug, slots_per_day=9)
+        study = make_slots(slug=slug, n_shards=2, slots_per_day=9)
         study.upload(write(tmp_path, rows))
         close_slots(study, 11)
         if way == "slots":

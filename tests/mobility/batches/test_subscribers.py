@@ -80,7 +80,7 @@ def list_of(people: frozenset[str], folder: Path) -> Path:
 def test_attributes_may_come_apart(make_pipeline, definition, clean, subscribers, tmp_path, mechanism, ways):
     """The subscriber extract comes before, between or after the events."""
     plan = {"plan": replace(definition.plan, mechanism=mechanism)}
-    inline = make_pipeline(slug="inline", **plan)
+    inline = make_pipeline(slug="inline", n_shards=1, **plan)
     inline.upload(*clean)
     extract = replace(definition.extract, attributes="subscribers")
     files = [without_people(path, tmp_path / "bare", columns=EVENT_COLUMNS) for path in clean]
@@ -132,7 +132,7 @@ def test_a_list_of_opt_outs_with_a_bad_line_is_refused_whole(pipeline, clean, tm
 def test_tallies_are_those_without_the_people_who_opted_out(make_pipeline, clean, tmp_path, monkeypatch):
     """Also if their rows were read before they did, and are merged later."""
     people = opted_out(clean[0], n=150)
-    expected = make_pipeline(slug="never-there")
+    expected = make_pipeline(slug="never-there", n_shards=1)
     expected.upload(*(without_people(path, tmp_path / "without", people) for path in clean))
     listed = list_of(people, tmp_path)
     for when in ("before", "between", "in-an-open-day", "while-read"):
@@ -201,64 +201,57 @@ def assert_gone(pipeline: Pipeline, people: frozenset[str]) -> None:
     assert OptOutShard.objects.filter(study=pipeline.study).exists()
 
 
-def test_visitor_categories_are_counted_as_if_files_had_held_them(make_pipeline, definition, clean, tmp_path):
-    """From a home code and an operator, or as a separate column: the same totals."""
+# Texts of the columns that hold what is asked, and its category; some codes are of no category.
+HOMES = {("25000", "20801"): "Resident", ("75001", "208"): "National tourist", ("", "20820"): "",
+         ("25000", "262"): "Foreign tourist"}  # fmt: skip
+URBAN_RURAL = ("Urban", "Rural")
+CODES = tuple(
+    (name, tuple(f"{code:05}" for code in range(half, 40_000, 2))) for half, name in enumerate(URBAN_RURAL)
+)
+DERIVED = {
+    "origin": {
+        "derive": VISITOR_CATEGORY, "categories": VISITOR_CATEGORIES,
+        "origin": OriginRule(operator_column="mcc", home=("250",), countries=("FR",)),
+    },
+    "lookup": {
+        "derive": None, "categories": URBAN_RURAL,
+        "lookup": Lookup(file="life.csv", sha256="0" * 64, prefix=5, otherwise="", codes=CODES),
+    },
+}  # fmt: skip
+
+
+def raw_and_category(name: str, msisdn: str) -> tuple[dict[str, str], str]:
+    """What a file holds of a person, and the category that this is."""
+    if name == "origin":
+        (home, mcc), category = [*HOMES.items()][int(msisdn[-2:]) % 4]
+        return {"home": home, "mcc": mcc}, category
+    code = int(msisdn[-5:]) % 41_000
+    return {"home": f" {code:05} Montbéliard"}, URBAN_RURAL[code % 2] if code < 40_000 else ""
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_derived_categories_are_counted_as_if_files_had_held_them(
+    make_pipeline, definition, clean, tmp_path, name
+):
+    """From a home code and an operator, or one of 40,000 codes: totals as with a column of categories."""
     derived = IndicatorDefinition(
-        slug="who", name="Who", kind="static", column="home", derive=VISITOR_CATEGORY, epsilon=None,
-        max_values=None, categories=VISITOR_CATEGORIES,
-        origin=OriginRule(operator_column="mcc", home=("250",), countries=("FR",)),
-    )  # fmt: skip
-    plain = replace(derived, derive=None, origin=None)
-    texts = {"Resident": ("25000", "20801"), "National tourist": ("75001", "208"), "": ("", "20820")}
-    texts["Foreign tourist"] = ("25000", "262")
-    found = {}
+        slug="who", name="Who", kind="static", column="home", epsilon=None, max_values=None, **DERIVED[name]
+    )
+    plain, found = replace(derived, derive=None, origin=None, lookup=None), []
     for slug, asked in {"derived": derived, "plain": plain}.items():
+        folder = tmp_path / slug
+        folder.mkdir()
         files = []
         for path in clean:
             rows = rows_of(path)
             for row in rows:
-                category = [*texts][int(row["msisdn"][-2:]) % 4]
-                home, mcc = texts[category] if asked is derived else (category, "")
-                row |= {"home": home, "mcc": mcc}
-            (tmp_path / slug).mkdir(exist_ok=True)
-            files.append(write_rows(tmp_path / slug / path.name, rows[0], rows))
-        pipeline = make_pipeline(slug=slug, indicators=(*definition.indicators, asked))
+                raw, category = raw_and_category(name, row["msisdn"])
+                row.update(raw if asked is derived else raw | {"home": category})
+            files.append(write_rows(folder / path.name, rows[0], rows))
+        pipeline = make_pipeline(slug=slug, n_shards=1, indicators=(*definition.indicators, asked))
         batches = pipeline.upload(*files)
         assert {each.state for each in batches} == {Batch.State.DONE}
-        found[slug] = pipeline.tallies()
-        columns = batches[0].checks["empty"]
-        assert ("mcc" in columns, columns["home"] > 0) == (asked is derived, True)
-    assert found["derived"] == found["plain"]
-    counted = Tally.objects.get(plan__study__slug="derived", indicator__slug="who")
-    assert any(counted.n_reports)
-
-
-def test_looked_up_codes_are_counted_as_if_files_had_held_their_categories(
-    make_pipeline, definition, clean, tmp_path
-):
-    """40,000 codes with their categories from a lookup file, or as a column: the same totals."""
-    categories = ("Urban", "Rural")
-    codes = tuple(
-        (name, tuple(f"{code:05}" for code in range(half, 40_000, 2))) for half, name in enumerate(categories)
-    )
-    lookup = Lookup(file="life.csv", sha256="0" * 64, prefix=5, otherwise="", codes=codes)
-    plain = IndicatorDefinition(
-        slug="life", name="Life", kind="static", column="home", derive=None, epsilon=None, max_values=None,
-        categories=categories,
-    )  # fmt: skip
-    found = {}
-    for slug, asked in {"looked-up": replace(plain, lookup=lookup), "plain": plain}.items():
-        files = []
-        for path in clean:
-            rows = rows_of(path)
-            for row in rows:
-                code = int(row["msisdn"][-5:]) % 41_000
-                category = categories[code % 2] if code < 40_000 else ""
-                row["home"] = category if asked is plain else f" {code:05} Montbéliard"
-            (tmp_path / slug).mkdir(exist_ok=True)
-            files.append(write_rows(tmp_path / slug / path.name, rows[0], rows))
-        pipeline = make_pipeline(slug=slug, indicators=(*definition.indicators, asked))
-        assert {each.state for each in pipeline.upload(*files)} == {Batch.State.DONE}
-        found[slug] = pipeline.tallies()
-    assert found["looked-up"] == found["plain"]
-    assert any(Tally.objects.get(plan__study__slug="plain", indicator__slug="life").n_reports)
+        assert ("mcc" in batches[0].checks["empty"]) == (asked is derived and name == "origin")
+        found.append(pipeline.tallies())
+    assert found[0] == found[1]
+    assert any(Tally.objects.get(plan__study__slug="derived", indicator__slug="who").n_reports)

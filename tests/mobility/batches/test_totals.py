@@ -53,7 +53,7 @@ def test_counts_and_window_totals_are_exact(pipeline, extract, truth):
 
 def test_order_repeats_and_undoing_change_nothing(make_pipeline, definition, extract, tmp_path):
     plan = replace(definition.plan, mechanism="rsfd-ouez", tallies=("visits", "runs"))
-    plain = make_pipeline(plan=plan)
+    plain = make_pipeline(plan=plan, n_shards=1)
     plain.upload(*extract[:4])
     assert plain.tallies()["stays"] == stays_of(read_extract(extract[:4], read_study(STUDY_FILE))["presence"])
     other = make_pipeline(plan=plan, slug="other")
@@ -176,7 +176,7 @@ def test_answer_of_a_day_without_a_visit_counts_in_any_cut(make_pipeline, extrac
     later = [row.replace("2017-05-31", "2017-06-01").split(",")[:3] for row in rows]
     blank = "," * (header.count(",") - 2)
     parts = ["".join(firsts.values()), "".join(f"{','.join(fields)}{blank}\n" for fields in later)]
-    at_once, cut = make_pipeline(slug="at-once"), make_pipeline(slug="cut")
+    at_once, cut = make_pipeline(slug="at-once", n_shards=1), make_pipeline(slug="cut")
     (tmp_path / "both.csv").write_text(header + "".join(parts))
     (batch,) = at_once.upload(tmp_path / "both.csv")
     for part in order:

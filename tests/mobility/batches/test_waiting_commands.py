@@ -22,7 +22,7 @@ CHANGED = ("subscriber_days", "reports", "published")
 
 def prepared(make_pipeline, few, command, *, slug):
     """A study in which a command has something to do; its words, and what is compared of its output."""
-    pipeline = make_pipeline(slug=slug, **SMALL)
+    pipeline = make_pipeline(slug=slug, n_shards=1, **SMALL)
     first_day = StudyDefinition.from_json(pipeline.study.definition).first_day
     if command == "ingest":
         return pipeline, (slug, str(few[0])), TAKEN_IN

@@ -193,12 +193,9 @@ def test_a_process_loads_what_it_needs_at_its_start_and_no_more(program, zone, a
 
 
 @pytest.mark.django_db(databases=["default", "vault"])
-def test_a_web_server_has_loaded_what_its_first_scenario_computes_with(folder) -> None:
-    folder.root.mkdir(mode=0o700)
-    for alias, file in (("default", folder.paths.main_database), ("vault", folder.paths.vault_database)):
-        file.write_bytes(connections[alias].connection.serialize())  # to migrate others takes seconds
+def test_a_web_server_has_loaded_what_its_first_scenario_computes_with(migrated_folder) -> None:
     command = (sys.executable, "-c", "import sys, mobility.wsgi; print(*sys.modules)")
-    done = own_process(command, {"MOBILITY_DATA_DIR": str(folder.root)})
+    done = own_process(command, {"MOBILITY_DATA_DIR": str(migrated_folder.root)})
     assert set(startup.SOLVER) <= set(done.stdout.split()), done.stderr
 
 

@@ -4,6 +4,7 @@ import time
 from datetime import timedelta
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from django.core import mail
 from django.utils import timezone
@@ -12,8 +13,11 @@ from mobility.operations import health
 from mobility.operations.alerts import rules as alerts
 from mobility.operations.findings import CODES, Finding, Level
 from mobility.operations.models import Alert, AlertWatch
-from mobility.operations.probes import looking
+from mobility.operations.probes import crowds, looking
+from reports.forecasts.crowds import judge, set_limit
+from reports.slots.queries import presence
 from tests.mobility.operations.probe_world import disk
+from tests.reports import slot_factory
 
 pytestmark = [pytest.mark.django_db(databases=["default", "vault"]), pytest.mark.usefixtures("data_dir")]
 START = timezone.now().replace(microsecond=0)
@@ -31,7 +35,11 @@ def looks(*found, every_s=60, begin_s=0):
     mail.outbox.clear()
     for number, finding in enumerate(found):
         alerts.check([finding] if finding else [], now=START + timedelta(seconds=begin_s + number * every_s))
-    return [str(message.subject).removeprefix("[Mobility reports] ") for message in mail.outbox]
+    return [subject_of(message) for message in mail.outbox]
+
+
+def subject_of(message):
+    return str(message.subject).removeprefix("[Mobility reports] ")
 
 
 @pytest.mark.database
@@ -157,3 +165,26 @@ def test_web_server_stands_in_when_no_worker_looked_and_readiness_offers_it(clie
     assert len(ask(time.monotonic() - 31)) == 4
     settings.MOBILITY_ALERT_EMAIL_TO = []  # without recipients
     assert len(ask(float("-inf"))) == 4
+
+
+def test_a_limit_of_a_zone_alerts_once_a_level_and_says_when_it_is_over():
+    study = slot_factory.create()
+    now, told = timezone.now(), []
+    set_limit(study, zone=presence(study).zones[0], ahead=0, capacity=1000, by="adam")
+    # Noise of one slot: 41 people, so intervals reach 81 people to either side.
+    for people in (900, 960, 970, 930, 1120, 1050, 980, 960, 850, 700):
+        slot_factory.publish(study, np.array([[people, 0, 0, 0, people, 0]]))
+        judge(study)
+        for _ in range(12):  # minutes
+            now += timedelta(minutes=1)
+            alerts.check(list(crowds.full()), now=now)
+        told.append([subject_of(message) for message in mail.outbox])
+        mail.outbox.clear()
+    may = "warning: North west in fair-2024 may have more people than the zone's limit allows"
+    assert told == [
+        [], [f"opened: {may}"], [], [],
+        ["worse: error: North west in fair-2024 has more people than its limit allows"], [], [], [],
+        [f"ended: {may}"], [],
+    ]  # fmt: skip
+    alert = Alert.objects.get()
+    assert (alert.facts["capacity"], alert.facts["time"]) == (1000, "2024-05-30 03:30")

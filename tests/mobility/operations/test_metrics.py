@@ -91,35 +91,30 @@ def batches():
     Batch.objects.create(study=study, rows_read=5, **failed)
 
 
-def test_every_sample_has_its_zone_and_batches_and_rows_are_counted(client, batches, settings):
-    client.get("/sign-in/")
-    settings.MOBILITY_ZONE = "operator"
-    found = scrape(client)
-    assert "mobility_http_request_seconds" in found
-    assert {sample.labels[ZONE] for family in found.values() for sample in family.samples} == {"operator"}
-    by_state = values(found["mobility_batches"])
-    assert (by_state["done",], by_state["failed",], by_state["queued",]) == (1, 1, 0)
-    assert values(found["mobility_rows_read"]) == {(): 75}
-    assert values(found["mobility_studies_open"]) == {(): 1}
-
-
-def test_labels_are_those_that_are_known_and_hold_no_secret(client, batches):
+def test_samples_have_their_zone_labels_that_are_known_and_no_secret(client, batches, settings):
     VaultStudy.objects.update(slug='a"b\\c')  # cannot break a line
+    settings.MOBILITY_ZONE = "operator"
     client.get(f"/shared/{MARKER}/?x={MARKER}")
     client.get(f"/studies/{MARKER}/{MARKER}/")
     client.generic(MARKER, "/sign-in/")
     answer = client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
-    found = families(answer.content)
+    found, text = families(answer.content), answer.content.decode()
+    assert {sample.labels[ZONE] for family in found.values() for sample in family.samples} == {"operator"}
     names = {name for family in found.values() for sample in family.samples for name in sample.labels}
     assert names <= LABELS
     assert all(name.startswith("mobility_") for name in found)
-    text = answer.content.decode()
     assert ('view="access:shared"' in text, 'method="other"' in text, MARKER in text) == (True, True, False)
     assert TOKEN not in text
     levels = values(found["mobility_finding"])
     assert levels["database_unreachable", "vault"] == 0
     assert levels["broker_unreachable", ""] > 0  # there is none here
     assert levels["batch_failed", 'a"b\\c'] == 2
+    by_state = values(found["mobility_batches"])
+    assert (by_state["done",], by_state["failed",], by_state["queued",]) == (1, 1, 0)
+    assert (values(found["mobility_rows_read"]), values(found["mobility_studies_open"])) == (
+        {(): 75},
+        {(): 1},
+    )
 
 
 def test_requests_are_counted_by_view_method_and_class_of_status(client):

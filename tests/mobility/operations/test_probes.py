@@ -2,12 +2,9 @@
 
 import errno
 import json
-import os
 import re
 import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -31,11 +28,10 @@ from mobility.operations.texts import words
 from mobility.workers import queues, signs
 from mobility.workers.models import WorkerSign
 from reports.ledger.models import LedgerHead
-from tests.mobility.data_folder import until
+from tests.mobility.data_folder import celery_worker, until
 from tests.mobility.operations.probe_world import only, trouble
 
 PATIENCE_S = 40
-ROOT = Path(__file__).parents[3]
 pytestmark = [pytest.mark.django_db(databases=["default", "vault"]), pytest.mark.usefixtures("data_dir")]
 LOOK = """
 import json, sys
@@ -239,9 +235,9 @@ def test_settings_that_are_unsafe(settings):
     assert ("settings_unsafe", "DEBUG", Level.ERROR) in trouble(safety.checked())
 
 
-def test_a_process_of_the_analyst_zone_imports_nothing_of_the_vault(folder, monkeypatch):
+def test_a_process_of_the_analyst_zone_imports_nothing_of_the_vault(migrated_folder, monkeypatch):
     monkeypatch.setenv("MOBILITY_ZONE", "analyst")
-    with folder.shell(LOOK) as process:
+    with migrated_folder.shell(LOOK) as process:
         printed, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
     told = json.loads(printed)
@@ -278,26 +274,15 @@ def test_a_worker_shows_life_notes_its_jobs_and_leaves_nothing_when_it_stops(fol
 def test_a_worker_that_gives_its_tasks_back_leaves_nothing_either(folder, broker):
     """Stop it like docker/ and its systemd units: Celery then reports no worker as shut down."""
     assert folder.shell().wait(timeout=60) == 0  # makes the databases
-    own = {"MOBILITY_DATA_DIR": str(folder.root), "REDIS_URL": broker, "MOBILITY_WORKER_GRACE_S": "1"}
-    inherited = {name: value for name, value in os.environ.items() if not name.endswith("_URL")}
-    with subprocess.Popen(
-        [sys.executable, "-m", "celery", "-A", "mobility", "worker", "-c", "1"], cwd=ROOT,
-        env=inherited | own | {"REMAP_SIGTERM": "SIGQUIT", "DJANGO_SETTINGS_MODULE": "mobility.settings"},
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-    ) as worker:  # fmt: skip
-        try:
-            until(lambda: seen(folder))
-            worker.send_signal(signal.SIGTERM)
-            worker.wait(timeout=PATIENCE_S)
-        finally:
-            if worker.poll() is None:
-                os.killpg(worker.pid, signal.SIGKILL)
+    with celery_worker({"MOBILITY_DATA_DIR": str(folder.root), "REDIS_URL": broker}) as worker:
+        until(lambda: seen(folder))
+        worker.send_signal(signal.SIGTERM)
+        worker.wait(timeout=PATIENCE_S)
     assert seen(folder) is None
 
 
 def test_signs_of_two_zones_in_one_database_are_two():
-    now = timezone.now()
-    WorkerSign.objects.create(name="celery@one", zone="operator", version="1", started_at=now, seen_at=now)
+    make_sign("celery@one", zone="operator")
     for _ in range(2):
-        signs.show("celery@one", queues=["celery"], processes=2, started_at=now)
+        signs.show("celery@one", queues=["celery"], processes=2, started_at=timezone.now())
     assert sorted(WorkerSign.objects.values_list("zone", flat=True)) == ["all", "operator"]

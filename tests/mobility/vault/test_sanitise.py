@@ -41,16 +41,6 @@ def sanitiser_of(plan) -> StudySanitiser:
     return StudySanitiser(plan, prf=KeyedPrf(KEY))
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "kinds", "static", "daily"),
-    [("smp-grr", "sss", 1, 0), ("spl-grr", "sss", 3, 0), ("smp-grr", "dds", 1, 1), ("spl-grr", "dds", 1, 2)],
-)
-def test_only_indicators_of_a_kind_need_room_for_it(mechanism, kinds, static, daily) -> None:
-    indicators = [({"s": "static", "d": "daily"}[kind], 3) for kind in kinds]
-    sanitiser = sanitiser_of(keyed.plan_of(mechanism, indicators, days=DAYS))
-    assert (sanitiser.slots("static"), sanitiser.slots("daily")) == (static, daily)
-
-
 @given(pseudonyms=crowds)
 def test_sampled_subscriber_has_one_place_and_a_split_one_every_place(pseudonyms) -> None:
     sanitiser = sanitiser_of(SAMPLED)

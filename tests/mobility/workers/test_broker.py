@@ -1,11 +1,6 @@
 """Messages in a real Redis: which comes first, and what becomes of those of a worker that stops."""
 
-import os
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,9 +12,8 @@ from mobility import tasks
 from mobility.celery import app
 from reports.tasks import compute_density, make_export
 from scripts import services
-from tests.mobility.data_folder import until
+from tests.mobility.data_folder import celery_worker, until
 
-ROOT = Path(__file__).parents[3]
 SEPARATOR = "\x06\x16"
 
 
@@ -69,27 +63,6 @@ def test_what_is_short_comes_first_then_what_somebody_waits_for_then_batches(bro
     ]  # fmt: skip
 
 
-@contextmanager
-def worker_at(broker: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A worker of the product that has no databases, and does not wait for any."""
-    away = "postgres://nobody@127.0.0.1:1/nowhere"
-    environment = os.environ | {
-        "MOBILITY_DATA_DIR": str(folder / "var"), "REDIS_URL": broker, "REMAP_SIGTERM": "SIGQUIT",
-        "DATABASE_URL": away, "VAULT_DATABASE_URL": away + "2", "MOBILITY_WORKER_GRACE_S": "1",
-        "DJANGO_SETTINGS_MODULE": "mobility.settings",
-    }  # fmt: skip
-    command = [
-        sys.executable, "-m", "celery", "-A", "tests.mobility.workers.slow_worker", "worker", "-c", "1",
-    ]  # fmt: skip
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True, **quiet) as worker:
-        try:
-            yield worker
-        finally:
-            if worker.poll() is None:
-                os.killpg(worker.pid, signal.SIGKILL)
-
-
 def ask_to_wait(broker: str, began: Path) -> None:
     with Connection(broker) as connection:
         app.send_task("wait_long", args=(str(began),), connection=connection, priority=6)
@@ -99,7 +72,10 @@ def test_a_worker_that_is_told_to_stop_gives_its_task_back(broker: str, redis: R
     """Otherwise another worker would get it when the first one's claim runs out, after more than an hour."""
     began = tmp_path / "began"
     ask_to_wait(broker, began)
-    with worker_at(broker, tmp_path) as worker:
+    away = "postgres://nobody@127.0.0.1:1/nowhere"  # it does not wait for databases
+    own = {"DATABASE_URL": away, "VAULT_DATABASE_URL": f"{away}2", "MOBILITY_DATA_DIR": str(tmp_path / "var")}
+    app_of_test = "tests.mobility.workers.slow_worker"
+    with celery_worker({"REDIS_URL": broker, **own}, app=app_of_test) as worker:
         until(began.exists, within_s=90)
         worker.send_signal(signal.SIGTERM)
         worker.wait(timeout=60)

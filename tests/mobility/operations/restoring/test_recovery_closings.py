@@ -177,16 +177,21 @@ def test_a_server_that_claims_too_much_gets_and_stops_nothing(pipeline, few, ana
     assert handover.has_crossed(pipeline.study)
 
 
-@pytest.mark.parametrize(
-    "lie",
-    [{"receipts": [[]]}, {"receipts": [{}]}, {"receipts": 5}, {"publications": [[1]]}, {"publications": {}},
-     {"publications": [None]}, {"plan_hash": [1]}, {"is_closed": [[]]}, {"is_known": "no"}],
+LIES = (
+    {"receipts": [[]]}, {"receipts": [{}]}, {"receipts": 5}, {"publications": [[1]]}, {"publications": {}},
+    {"publications": [None]}, {"plan_hash": [1]}, {"is_closed": [[]]}, {"is_known": "no"},
 )  # fmt: skip
-def test_an_answer_of_any_shape_ends_no_batch(pipeline, few, analysts, settings, lie):
+
+
+def test_an_answer_of_any_shape_ends_no_batch(pipeline, few, analysts, settings):
     settings.HANDS_OVER = True
-    says(analysts, **{"plan_hash": pipeline.study.plan_hash, **lie})
-    (batch,) = pipeline.upload(few[0])
-    assert (batch.state, batch.failure) == (Batch.State.DONE, "")
+    lines = few[0].read_text().splitlines(keepends=True)
+    for number, lie in enumerate(LIES, start=1):
+        says(analysts, **{"plan_hash": pipeline.study.plan_hash, **lie})
+        analysts.asked.clear()
+        few[0].write_text("".join([lines[0], *lines[number:]]))  # another file each time
+        (batch,) = pipeline.upload(few[0])
+        assert (batch.state, batch.failure, bool(analysts.asked)) == (Batch.State.DONE, "", True), lie
 
 
 def test_keys_wait_until_the_analysts_server_was_asked(pipeline, tmp_path, analysts, settings, capsys):
