@@ -219,10 +219,6 @@ def counted(pipeline, slug, day, *, values=None):
     return {value: int(n) for value, n in zip(values, of_day, strict=True) if n}
 
 
-def upload_all(pipeline, files):
-    return pipeline.upload(files[DAYS + 1], *(files[day] for day in files if day != DAYS + 1))
-
-
 def upload_in_any_order(pipeline, files, folder):
     """Dates that are held back and come again, one of them in halves; and one that comes twice."""
     first, second = halves_of(files[2], folder)
@@ -406,7 +402,7 @@ def test_rows_of_a_night_that_come_late(pipeline, files, rows, tmp_path):
 
 def test_voided_day_comes_again_with_its_night(pipeline, files):
     """The rest of its night is in the file of the next date, also if it touches no day of the study."""
-    upload_all(pipeline, files)
+    pipeline.upload(*(files[day] for day in range(DAYS + 1, 0, -1)))
     before = pipeline.tallies()
     for day in (2, DAYS):
         pipeline.void_day(day)
@@ -439,7 +435,7 @@ def test_everyone_reports_where_the_main_cell_of_the_day_is(make_pipeline, files
     grid = {"grid": Grid(x0_m=0, y0_m=0, step_m=500, n_x=4, n_y=3), "places": places}
     location = LocationDefinition(level=Decimal("1.4"), radius_m=200, max_values=None, **grid)
     pipeline = make_pipeline(location=location)
-    upload_all(pipeline, files)
+    pipeline.upload(*files.values())
     study = open_study(pipeline.study)
     sanitiser = LocationSanitiser(study.plan.location, study.prf, study.plan.version)
     expected, found = {}, {}

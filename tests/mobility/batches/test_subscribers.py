@@ -52,16 +52,17 @@ def is_valid(row: dict[str, str]) -> bool:
     return None not in row and None not in texts and all(texts) and "?" not in "".join(texts)
 
 
-@pytest.fixture
-def clean(extract, tmp_path):
-    return [without_people(path, tmp_path / "clean") for path in extract[:2]]
+@pytest.fixture(scope="module")
+def clean(extract, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("clean")
+    return [without_people(path, folder) for path in extract[:2]]
 
 
-@pytest.fixture
-def subscribers(clean, tmp_path):
+@pytest.fixture(scope="module")
+def subscribers(clean):
     people = {row["msisdn"].strip(): row for path in reversed(clean) for row in reversed(rows_of(path))}
     columns = [name for name in next(iter(people.values())) if name not in EVENT_COLUMNS[1:]]
-    return write_rows(tmp_path / "subscribers.csv", columns, people.values())
+    return write_rows(clean[0].with_name("subscribers.csv"), columns, people.values())
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from mobility.base.errors import SealBrokenError
 from mobility.extracts.rows.events import NO_VALUE
@@ -15,7 +14,10 @@ from mobility.vault.state.columns import from_steps, pack_columns, steps, unpack
 from tests.mobility.extracts.rows.small_extract import made_of
 
 DTYPES = st.sampled_from([np.uint8, np.uint16, np.uint32, np.uint64, np.int64])
-COLUMNS = st.lists(DTYPES.flatmap(lambda dtype: arrays(dtype, st.integers(0, 40))), max_size=5)
+COLUMNS = st.lists(
+    st.tuples(st.binary(max_size=40), DTYPES).map(lambda drawn: np.frombuffer(drawn[0] * 8, drawn[1])),
+    max_size=5,
+)
 
 
 @given(columns=COLUMNS)
