@@ -222,7 +222,7 @@ DERIVED = {
 
 
 def raw_and_category(name: str, msisdn: str) -> tuple[dict[str, str], str]:
-    """What a file holds of a person, and the category that this is."""
+    """Columns of a person in a file, and the category that they mean."""
     if name == "origin":
         (home, mcc), category = [*HOMES.items()][int(msisdn[-2:]) % 4]
         return {"home": home, "mcc": mcc}, category
