@@ -112,6 +112,7 @@ urlpatterns = [
     path("<slug:slug>/<slug:indicator_slug>/scenario/", scenario.scenario, name="scenario"),
     file(f"{INDICATOR}/days", downloads.download_days, name="days_file"),
     file(f"{INDICATOR}/periods", event_downloads.download_periods, name="periods_file"),
+    file(f"{INDICATOR}/next-period", forecast_downloads.download_events, name="next_period_file"),
     file(f"{INDICATOR}/smoothed", smoothed_downloads.download_smoothed, name="smoothed_file"),
     file(f"{INDICATOR}/compare", downloads.download_comparison, name="compare_file"),
     file(

@@ -23,7 +23,13 @@ from reports.api.comparisons import change_answer
 from reports.api.crosstab import association_answer, model_answer, query_answer
 from reports.api.document import DocumentedApi
 from reports.api.events import schemas as event_schemas
-from reports.api.events.answers import counts_answer, estimates_answer, event_study_of, studies_answer
+from reports.api.events.answers import (
+    counts_answer,
+    estimates_answer,
+    event_study_of,
+    forecast_answer,
+    studies_answer,
+)
 from reports.api.extrapolation import extrapolation_answer
 from reports.api.features.operations import router as features
 from reports.api.flows import findings_answer
@@ -571,6 +577,19 @@ def series(
     found = _indicator_of(event_study_of(request, study), indicator)
     most = max(1, ESTIMATES_MAX // len(found.categories))
     return estimates_answer(request, found, period, Page(limit=min(limit, most), offset=offset))
+
+
+@api.get(
+    INDICATOR + "/next-period",
+    response=answers(event_schemas.EventForecast),
+    summary=gettext_noop("Forecast of events"),
+)
+def next_period(
+    request: HttpRequest, study: str, indicator: str, period: PeriodName = DEFAULT
+) -> HttpResponseBase:
+    """Return a model's expected numbers of events in the next period; empty until they are computed."""
+    refuse_unknown(request, "period")
+    return forecast_answer(request, _indicator_of(event_study_of(request, study), indicator), period)
 
 
 api.add_router("", features)

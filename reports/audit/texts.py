@@ -96,6 +96,7 @@ API_WORDS = {
     "windows": pgettext_lazy("what the API gave", "windows"),
     "periods": pgettext_lazy("what the API gave", "events by period"),
     "series": pgettext_lazy("what the API gave", "events by period and category"),
+    "next_period": pgettext_lazy("what the API gave", "forecast of events"),
     "presence": pgettext_lazy("what the API gave", "presence by time slot"),
     "presence_forecast": pgettext_lazy("what the API gave", "forecast of presence by time slot"),
     "forecast": pgettext_lazy("what the API gave", "forecast of daily visitors"),

@@ -105,8 +105,15 @@ def estimate_facts(period: PeriodReport, estimate: Estimate) -> Record:
         "events": estimate.visitors,
         "events_ci_low": estimate.visitors_ci_low,
         "events_ci_high": estimate.visitors_ci_high,
-        "status": "no_events" if not period.n_events else str(estimate.status),
+        "status": _status(period, estimate),
     }
+
+
+def _status(period: PeriodReport, estimate: Estimate) -> str:
+    """Status of a figure; events of which none is answered, or has a value, give no share."""
+    if not period.n_events:
+        return "no_events"
+    return str(estimate.status) if period.report.n_reports else "no_answers"
 
 
 def tail_facts(indicator: Indicator) -> Record:

@@ -10,10 +10,12 @@ from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext
 
-from reports.accounts.access import indicator_or_404, study_or_404
+from reports.accounts.access import any_study_or_404, indicator_or_404, study_or_404
 from reports.base.attachments import attachment
 from reports.base.csv_texts import csv_text
 from reports.base.version import software
+from reports.events.periods import PERIODS
+from reports.events.queries import DEFAULT
 from reports.exports.errors import ExportError
 from reports.exports.file_views import file_of_study, refused
 from reports.exports.formats.choosing import content_type
@@ -21,7 +23,16 @@ from reports.exports.formats.columns import Kind
 from reports.exports.formats.spreadsheet import Sheet, workbook
 from reports.forecasts.computing import SLOTS_AHEAD
 from reports.forecasts.models import KeptForecast
-from reports.forecasts.queries import DayForecast, Expected, Judged, SlotForecast, day_forecast, slot_forecast
+from reports.forecasts.queries import (
+    DayForecast,
+    EventForecast,
+    Expected,
+    Judged,
+    SlotForecast,
+    day_forecast,
+    event_forecast,
+    slot_forecast,
+)
 from reports.forecasts.series import DAYS_AHEAD
 from reports.forecasts.texts import method_words
 from reports.slots.queries import NoSlotsError
@@ -29,7 +40,7 @@ from reports.studies.models import Indicator, Study
 
 Record = dict[str, Any]
 _ENDS: Final = ("low_80", "high_80", "low_95", "high_95")
-_TEXTS: Final = ("study", "method", "name", "level", "at")
+_TEXTS: Final = ("study", "method", "name", "level", "at", "last_day", "period", "last_period")
 _METADATA_KEY: Final = b"mobility_reports"
 
 
@@ -76,6 +87,27 @@ def days_record(found: DayForecast, *, horizons: int) -> Record:
     return _record(found.row, kind="days", last=last, rows=rows, backtest=backtest) | {"market_share": None}
 
 
+def events_record(found: EventForecast) -> Record:
+    """Forecast of the events of one period, in all and by category; no rows while there is none."""
+    rows = [
+        {
+            **_named(each.name or None, None, ahead=1),
+            "period": found.name,
+            "at": str(found.first_date),
+            "last_day": str(found.last_date),
+            **_figures(each.expected),
+            "weekday_mean": each.weekday_mean,
+            "last_period": found.before or None,
+            "last_value": each.before,
+        }
+        for each in found.rows
+    ]
+    backtest = [{**_named(None, None, ahead=1), **_errors(found.judged)}] if rows and found.judged else []
+    study, last_day = found.row.study, found.row.result.get("last_day")
+    last = study.date_of(last_day).isoformat() if last_day else None
+    return _record(found.row, kind="events", last=last, rows=rows, backtest=backtest)
+
+
 def to_json(record: Mapping[str, Any]) -> bytes:
     """One object."""
     return json.dumps(record, ensure_ascii=False, allow_nan=False, indent=1).encode()
@@ -104,6 +136,7 @@ def to_xlsx(record: Mapping[str, Any]) -> bytes:
     days = [datetime.fromisoformat(record["rows"][place]["at"]).date().isoformat() for place in (0, -1)]
     about = [
         (gettext("Study"), record["study"]),
+        (gettext("Figures"), gettext("Expected by a model. They were not counted.")),
         (gettext("Indicator"), record["indicator"] or gettext("All visitors")),
         (gettext("Days (inclusive)"), "/".join(days)),
         (gettext("Last day with published figures"), record["last"][:10]),
@@ -188,6 +221,20 @@ def download_days(
     found = day_forecast(study, indicator)
     name = f"{indicator_slug}_forecast" if indicator_slug else "forecast"
     return _file(lambda: days_record(found, horizons=DAYS_AHEAD), study, file_format, name=name)
+
+
+@file_of_study
+def download_events(
+    request: HttpRequest, slug: str, file_format: str, indicator_slug: str
+) -> HttpResponseBase:
+    """Forecast of the events of the next period of one kind."""
+    study = any_study_or_404(request, slug)
+    indicator = indicator_or_404(indicator_slug, among=list(study.indicators.all()))
+    kind = next((each for each in PERIODS if each == request.GET.get("period", DEFAULT)), None)
+    if kind is None or not study.of_events:
+        raise Http404
+    found = event_forecast(indicator, kind)
+    return _file(lambda: events_record(found), study, file_format, name=f"{indicator.slug}_next_{kind}")
 
 
 def _file(made: Callable[[], Record], study: Study, file_format: str, *, name: str) -> HttpResponseBase:

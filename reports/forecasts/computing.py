@@ -41,7 +41,7 @@ from reports.forecasts.series import (
 from reports.slots.queries import presence
 from reports.studies.models import Indicator, Study
 
-VERSION: Final = 5  # of a result's layout and of the methods
+VERSION: Final = 6  # of a result's layout and of the methods
 SLOTS_AHEAD: Final = 48
 BACKTEST_HOURS: Final = (0, 1, 2, 6, 24)  # ahead; 0: the next slot
 BACKTEST_DAYS: Final = 14
@@ -116,6 +116,9 @@ def events_result(indicator: Indicator) -> Result:
     shown = sorted(range(1, len(named)), key=lambda place: -sizes[place])[:MOST_CATEGORIES]
     whole = [_last_whole(study, kind, last=last) for kind in spans]
     found["left_out"] = len(named) - 1 - len(shown)
+    # Of exact numbers only: the errors of categories would be those of the noise of answers.
+    judged = backtest_days(named[0].figures, days=BACKTEST_DAYS)
+    found["backtest"] = None if judged is None else _day_backtest(judged)
     found["periods"] = [
         {
             "kind": kind,

@@ -189,6 +189,7 @@ class EventForecast:
     name, first_date, last_date : of the period; empty and None without rows
     before : name of the last whole period; empty if there is none
     left_out : smaller categories that are not forecast
+    judged : backtest of the next day, of all events
     """
 
     row: KeptForecast
@@ -199,6 +200,7 @@ class EventForecast:
     last_date: date | None
     before: str
     left_out: int
+    judged: Judged | None
 
     @property
     def method(self) -> str:
@@ -234,6 +236,7 @@ def event_forecast(indicator: Indicator, kind: PeriodKind) -> EventForecast:
         last_date=date.fromisoformat(period["last_day"]) if period else None,
         before=period.get("before") or "",
         left_out=row.result.get("left_out", 0),
+        judged=_judged_days(row.result.get("backtest")),
     )
 
 

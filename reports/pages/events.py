@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from ldp.estimation.series.levels import WEEKDAY_DAYS, YEAR_DAYS
 from reports.base import formats
@@ -31,9 +31,10 @@ from reports.events.queries import (
 )
 from reports.events.texts import period_label
 from reports.exports.events import WRITERS
+from reports.exports.forecasts import WRITERS as FORECAST_WRITERS
 from reports.forecasts import texts as forecast_texts
 from reports.forecasts.actions import has_days_forecast
-from reports.forecasts.queries import EventForecast, Expected, event_forecast
+from reports.forecasts.queries import EventForecast, Expected, Judged, event_forecast
 from reports.pages.days import chosen_categories
 from reports.privacy.statement.document import certified, protections
 from reports.studies.models import Area, Indicator, Study
@@ -115,6 +116,8 @@ def _forecast(found: EventForecast) -> dict[str, Any]:
         "least_days": WEEKDAY_DAYS,
         "year_days": YEAR_DAYS,
         "method": forecast_texts.method_words(found.method) if found.rows else "",
+        "judged": _judged_words(found.judged),
+        "formats": list(FORECAST_WRITERS),
         "has_seasons": found.method == "level, weekday and year",
         "rows": [
             (
@@ -127,6 +130,20 @@ def _forecast(found: EventForecast) -> dict[str, Any]:
             for each in found.rows
         ],
     }
+
+
+def _judged_words(judged: Judged | None) -> str:
+    """Say how far forecasts of the next day were off; empty without a backtest."""
+    if judged is None:
+        return ""
+    model, last, _week = (formats.number(each or 0.0) for each in judged.mae)
+    return ngettext(
+        "In a backtest of the next day on %(n)d past day, the number of all events differed from the "
+        "forecast by %(model)s, and from the day before by %(last)s.",
+        "In a backtest of the next day on %(n)d past days, the number of all events differed from the "
+        "forecast by %(model)s on average, and from the day before by %(last)s.",
+        judged.days,
+    ) % {"n": judged.days, "model": model, "last": last}
 
 
 def _page(periods: Sequence[Shown], request: HttpRequest, *, most: int) -> Page[Shown]:

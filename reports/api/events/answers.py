@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext
 
-from reports.api.answers import Page, answer, page_of_rows
+from reports.api.answers import Page, answer, as_json, page_of_rows
 from reports.api.auth import any_study_of, reader_of
 from reports.api.records import study_head
 from reports.base.problems import ProblemError
@@ -14,6 +14,8 @@ from reports.estimates.fingerprints import state_of
 from reports.events.periods import PeriodKind
 from reports.events.queries import events_by_day, known_periods, period_counts, period_reports
 from reports.exports.events import estimate_facts, head_facts, period_facts, tail_facts
+from reports.exports.forecasts import events_record
+from reports.forecasts.queries import event_forecast
 from reports.studies.models import Indicator, Study
 
 
@@ -68,6 +70,13 @@ def estimates_answer(
         return page_of_rows(request, rows, page=page, count=len(periods))
 
     return answer(request, state=[state_of([indicator.study]), indicator.pk], build=build)
+
+
+def forecast_answer(request: HttpRequest, indicator: Indicator, kind: PeriodKind) -> HttpResponseBase:
+    """The kept forecast of the next period; no rows until a worker has computed it."""
+    found = event_forecast(indicator, kind)
+    state = [indicator.pk, kind, found.row.fingerprint, str(found.row.computed_at)]
+    return answer(request, state=state, build=lambda: as_json(events_record(found)))
 
 
 def _line(study: Study) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from reports.api.presence.schemas import PastErrors
 from reports.api.schemas import PageOf, Slug, State, Strict
 
 Share = Annotated[float | None, Field(description="share of the events; null if there is none to show")]
@@ -48,7 +49,7 @@ class EventEstimate(Strict):
     events: Events
     events_ci_low: Events
     events_ci_high: Events
-    status: Literal["ok", "not_reliable", "no_events"]
+    status: Literal["ok", "not_reliable", "no_answers", "no_events"]
 
 
 class PeriodEstimates(PeriodOfDays):
@@ -67,6 +68,40 @@ class PeriodEstimates(PeriodOfDays):
     estimates: list[EventEstimate]
     ci_level: float = Field(description="confidence level")
     timezone: str = Field(description="IANA time zone")
+    software_version: str
+
+
+class ExpectedEvents(Strict):
+    """A model's expected number of events in the next period; it was not counted."""
+
+    name: str | None = Field(description="category; null: all events")
+    level: None
+    ahead: int = Field(description="always 1: the next period")
+    period: str
+    at: date = Field(description="first day of the period")
+    last_day: date
+    value: float
+    low_80: float | None
+    high_80: float | None
+    low_95: float | None
+    high_95: float | None
+    weekday_mean: float = Field(description="mean of each weekday so far, added up over the period")
+    last_period: str | None
+    last_value: float | None = Field(description="events in the last whole period")
+
+
+class EventForecast(Strict):
+    """Forecast of the next period. The backtest is of all events of the next day."""
+
+    study: Slug
+    kind: Literal["events"]
+    indicator: Slug
+    n_known: int
+    last: date | None = Field(description="last day with events")
+    method: str | None = Field(description="null: no forecast")
+    timezone: str
+    rows: list[ExpectedEvents] = Field(description="empty with a short history, or until it is computed")
+    backtest: list[PastErrors]
     software_version: str
 
 

@@ -106,7 +106,7 @@ RULES = {
     ),
     **of(
         "reports:number_file reports:means_file reports:forecast_indicator_file reports:smoothed_file "
-        "reports:extrapolation_file reports:periods_file",
+        "reports:extrapolation_file reports:periods_file reports:next_period_file",
         about=INDICATOR, **NONE_YET,
     ),
     "reports:dpia": Rule(roles=OVERSEERS, about=STUDY),
@@ -217,6 +217,10 @@ READING = {
     "/studies/{study}/features/collections/{collection}/items/{feature}": True,
 }  # fmt: skip
 # Those of studies of events: tests/mobility/pages/test_events.py.
-OF_EVENTS = {"/studies/{study}/periods", "/studies/{study}/indicators/{indicator}/periods"}
+OF_EVENTS = {
+    "/studies/{study}/periods",
+    "/studies/{study}/indicators/{indicator}/periods",
+    "/studies/{study}/indicators/{indicator}/next-period",
+}
 # Bodies of the paths that take a question.
 QUESTIONS = {"/studies/{study}/queries": {"indicator": "age_home", "where": {"age": ["young"]}}}

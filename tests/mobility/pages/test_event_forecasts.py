@@ -1,5 +1,6 @@
 """Forecasts of events: sums of the next period, of exact totals and of categories with known noise."""
 
+import json
 import re
 from datetime import date
 from html import unescape
@@ -7,6 +8,7 @@ from html import unescape
 import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
+from jsonschema import Draft202012Validator
 
 from reports.events.periods import PERIODS
 from reports.forecasts import computing
@@ -117,6 +119,34 @@ def test_the_page_marks_the_forecast_as_a_model(zone, client, person) -> None:
     assert "All events" in text and "They hold if the model does." in text
     client.cookies["django_language"] = "fr"
     assert "modèle Nombres d\u2019événements attendus pour 2026-02" in text_of(client, period="month")
+
+
+def test_files_and_the_api_have_the_forecast_with_its_backtest(zone, client, person) -> None:
+    client.force_login(person("ada", Role.ADMINISTRATOR))
+    page = f"/studies/{SLUG}/zone/next-period"
+    assert client.get(f"{page}.csv").status_code == 400  # not computed yet
+    refresh(zone.study)
+    month = event_forecast(zone, "month")
+    found = json.loads(client.get(f"{page}.json", {"period": "month"}).content)
+    address = f"/api/v1/studies/{SLUG}/indicators/zone/next-period"
+    asked = client.get(address, {"period": "month"}).json()
+    document = client.get("/api/v1/openapi.json").json()
+    path = "/api/v1/studies/{study}/indicators/{indicator}/next-period"
+    answer = document["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+    Draft202012Validator(answer | {"components": document["components"]}).validate(asked)
+    assert found == asked
+    everything = found["rows"][0]
+    expected = (None, "2026-02", "2026-02-01", "2026-02-28", "2025-12")
+    assert tuple(everything[each] for each in ("name", "period", "at", "last_day", "last_period")) == expected
+    assert (everything["low_95"], everything["high_95"]) == month.rows[0].expected.ends[1]
+    assert {row["name"] for row in found["rows"]} == {None, "North", "South"}
+    (judged,) = found["backtest"]
+    assert judged["days"] == 14
+    assert 0 < judged["mae"] < judged["mae_last_value"]
+    for ending, start in (("csv", b"study,method"), ("xlsx", b"PK"), ("parquet", b"PAR1")):
+        assert client.get(f"{page}.{ending}", {"period": "year"}).content.startswith(start)
+    assert client.get(f"{page}.csv", {"period": "decade"}).status_code == 404
+    assert "In a backtest of the next day on 14 past days" in text_of(client, period="month")
 
 
 def test_smaller_categories_are_left_out(zone, client, person, monkeypatch) -> None:

@@ -40,7 +40,15 @@ OF_BOTH = {  # of the API
     "/studies/{study}/indicators",
     "/studies/{study}/indicators/{indicator}",
 }
-OF_EVENTS = {"studies", "study", "indicator", "periods_file", "statement", "statement_file"}
+OF_EVENTS = {
+    "studies",
+    "study",
+    "indicator",
+    "periods_file",
+    "next_period_file",
+    "statement",
+    "statement_file",
+}
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +146,17 @@ def test_days_without_rows_have_no_events_and_are_not_missing(filled, reader):
     assert len(by_period) == max(DAYS)
     empty = by_period["2023-12-30"]
     assert (empty["n_events"], empty["frequency"], empty["status"]) == ("0", "", "no_events")
+
+
+def test_events_without_an_answer_have_no_share_and_say_so(make_pipeline, reader, tmp_path):
+    pipeline = make_pipeline(**as_changes(event_definition()) | {"slug": "silent"})
+    without = [f"{row.rsplit(',', 1)[0]}," for row in rows_of(1, each=60)]
+    pipeline.upload(write_rows(tmp_path / "rows.csv", without))
+    found = reader.get("/studies/silent/reason/periods.json", {"period": "day"}).json()["rows"]
+    assert {(row["n_events"] > 0, row["n_reports"], row["frequency"]) for row in found} == {(True, 0, None)}
+    assert {row["status"] for row in found} == {"no_answers"}
+    asked = reader.get("/api/v1/studies/silent/indicators/reason/periods", {"period": "day"}).json()
+    assert asked["items"][0]["estimates"][0]["status"] == "no_answers"
 
 
 def test_files_have_the_same_figures_in_each_format(filled, reader):

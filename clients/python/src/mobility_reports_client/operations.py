@@ -124,7 +124,21 @@ EventEstimate = TypedDict("EventEstimate", {  # noqa: UP013
     "events": Required[float | None],
     "events_ci_low": Required[float | None],
     "events_ci_high": Required[float | None],
-    "status": Required[Literal["ok", "not_reliable", "no_events"]],
+    "status": Required[Literal["ok", "not_reliable", "no_answers", "no_events"]],
+}, total=False)
+
+
+EventForecast = TypedDict("EventForecast", {  # noqa: UP013
+    "study": Required[str],
+    "kind": Required[Literal["events"]],
+    "indicator": Required[str],
+    "n_known": Required[int],
+    "last": Required[str | None],
+    "method": Required[str | None],
+    "timezone": Required[str],
+    "rows": Required[list["ExpectedEvents"]],
+    "backtest": Required[list["PastErrors"]],
+    "software_version": Required[str],
 }, total=False)
 
 
@@ -157,6 +171,24 @@ Expected = TypedDict("Expected", {  # noqa: UP013
     "high_80": Required[float | None],
     "low_95": Required[float | None],
     "high_95": Required[float | None],
+}, total=False)
+
+
+ExpectedEvents = TypedDict("ExpectedEvents", {  # noqa: UP013
+    "name": Required[str | None],
+    "level": Required[None],
+    "ahead": Required[int],
+    "period": Required[str],
+    "at": Required[str],
+    "last_day": Required[str],
+    "value": Required[float],
+    "low_80": Required[float | None],
+    "high_80": Required[float | None],
+    "low_95": Required[float | None],
+    "high_95": Required[float | None],
+    "weekday_mean": Required[float],
+    "last_period": Required[str | None],
+    "last_value": Required[float | None],
 }, total=False)
 
 
@@ -1051,4 +1083,9 @@ class Operations(Caller):
     def series(self, study: str, indicator: str, *, period: Literal["day", "week", "month", "quarter", "year"] | None = None, limit: int | None = None, offset: int | None = None) -> PeriodEstimatesPage:
         """Events by period and category."""
         found: PeriodEstimatesPage = self.get(f"studies/{segment(study)}/indicators/{segment(indicator)}/periods", {"period": period, "limit": limit, "offset": offset})
+        return found
+
+    def period(self, study: str, indicator: str, *, period: Literal["day", "week", "month", "quarter", "year"] | None = None) -> EventForecast:
+        """Forecast of events."""
+        found: EventForecast = self.get(f"studies/{segment(study)}/indicators/{segment(indicator)}/next-period", {"period": period})
         return found
