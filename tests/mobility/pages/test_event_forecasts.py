@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 from reports.events.periods import PERIODS
 from reports.forecasts import computing
 from reports.forecasts.actions import Kind, ask_for_due, is_current, kept_forecast, refresh
+from reports.forecasts.models import KeptForecast
 from reports.forecasts.queries import event_forecast
 from reports.forecasts.series import event_days
 from reports.models import Indicator, Study
@@ -48,6 +49,7 @@ def filled(kept):
     with pipelines(event_definition(LONG)) as make:
         pipeline = make()
         pipeline.upload(write_rows(kept / "years.csv", rows))
+        refresh(Study.objects.get(slug=SLUG))
         return pipeline
 
 
@@ -78,7 +80,6 @@ def test_figures_of_days_are_events_with_the_noise_of_answers(zone) -> None:
 
 
 def test_the_forecast_holds_the_next_period_of_each_kind(zone) -> None:
-    refresh(zone.study)
     found = {kind: event_forecast(zone, kind) for kind in PERIODS}
     names = [found[kind].name for kind in PERIODS]
     assert names == ["2026-01-18", "2026-W04", "2026-02", "2026-Q2", "2027"]
@@ -92,7 +93,6 @@ def test_the_forecast_holds_the_next_period_of_each_kind(zone) -> None:
 
 
 def test_a_forecast_stands_beside_the_mean_of_weekdays_and_the_last_whole_period(zone) -> None:
-    refresh(zone.study)
     month = event_forecast(zone, "month")
     days = (month.first_date, month.last_date)
     assert (*days, month.before) == (date(2026, 2, 1), date(2026, 2, 28), "2025-12")
@@ -110,7 +110,6 @@ def place_of(indicator: Indicator, day: date) -> int:
 
 def test_the_page_marks_the_forecast_as_a_model(zone, client, person) -> None:
     client.force_login(person("vera", Role.VIEWER))
-    refresh(zone.study)
     for kind, name in (("month", "2026-02"), ("year", "2027")):
         text = text_of(client, period=kind)
         assert f"model Expected numbers of events in {name}" in text
@@ -153,6 +152,7 @@ def test_smaller_categories_are_left_out(zone, client, person, monkeypatch) -> N
     client.force_login(person("vera", Role.VIEWER))
     monkeypatch.setattr(computing, "MOST_CATEGORIES", 1)
     monkeypatch.setattr(computing, "VERSION", 0)
+    KeptForecast.objects.all().delete()
     refresh(zone.study)
     found = event_forecast(zone, "month")
     assert [each.name for each in found.rows] == ["", "South"]  # the larger one
@@ -161,6 +161,7 @@ def test_smaller_categories_are_left_out(zone, client, person, monkeypatch) -> N
 
 def test_a_worker_computes_what_is_due(zone, monkeypatch) -> None:
     asked = []
+    KeptForecast.objects.all().delete()
     monkeypatch.setattr("reports.forecasts.actions.ask_for_forecasts", lambda study: asked.append(study.slug))
     ask_for_due()
     refresh(zone.study)
