@@ -140,8 +140,7 @@ def test_published_number_that_deviates_is_reported(findings, monkeypatch):
         assert "**Agrees**: all 4 numbers" in section(findings)
         monkeypatch.setattr(published, "GAINS", others | {data: ours | {("0.6", "l-oue"): 1000.0}})
         assert "**Does not agree**: 1 of 4 numbers" in section(findings)
-        assert "3 of 4 numbers agree" in tables.summary_table(findings)
-        monkeypatch.setattr(published, "GAINS", others | {data: ours})
+    assert tables.summary_table(findings).count("3 of 4 numbers agree") == 2
     ours = {key: each.ours.value for key, each in findings.window_comparisons().items()}
     monkeypatch.setattr(published, "WINDOW_ERRORS", ours)
     assert "**Agrees**: all 6 numbers" in document.window_section(findings)
