@@ -299,7 +299,7 @@ def believed(statement, *others, part=None):
         key = next(key for key in reversed(path) if isinstance(key, str) and key not in GRID_KEYS)
         for forged in (tampered(statement, path, by) for by in (changed, halved)):
             places = [text.split(": ")[0] for text in texts(forged, *others)]
-            is_said = path[:2] == ("plan", "spec") or any(key in each for each in places)
+            is_said = places if path[:2] == ("plan", "spec") else any(key in each for each in places)
             if forged != statement and not is_said:
                 yield key
 
@@ -373,11 +373,11 @@ def test_each_number_of_sums_is_derived_and_said_of_one_day_only(mechanism):
     assert "sums: there is no such bound for this study" in texts(forged)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+# The others have tests of their own, with combinations.
+@pytest.mark.parametrize("mechanism", sorted({*MECHANISMS} - {"smp-question", "smp-loloha", "smp-stream"}))
 def test_each_number_is_derived(mechanism):
     plan = planned(mechanism, epsilon_profile=Decimal("2.5"))
-    most = None if mechanism == "smp-stream" else 2  # there it follows from the window
-    study = factory.create(factory.GENDER, replace(factory.STAY, max_values=most), plan=plan)
+    study = factory.create(factory.GENDER, replace(factory.STAY, max_values=2), plan=plan)
     located = factory.create(factory.AGE, slug="places", location=PLACES)
     first, second = written(study), written(located)
     assert texts(first, second) == texts(second, first) == []
@@ -386,8 +386,6 @@ def test_each_number_is_derived(mechanism):
     assert set(believed(first, second)) - row == {"epsilon_profile_cap", "voided_days"}
     if mechanism == "smp-grr":  # places have none: once is enough
         assert set(believed(second, first)) - row == {"voided_days"}
-    for path in leaves(first["plan"]["spec"]):
-        assert texts(tampered(first, ("plan", "spec", *path)), second)
 
 
 @pytest.mark.parametrize("name", ["sampled_epsilon", "angle_step"])
@@ -480,14 +478,9 @@ def asked(index, kind, k, most):
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example(
-    kinds=[("daily", 2, None)],
-    mechanism="smp-loloha",
-    unit="profile",
-    epsilon=Decimal("8.051"),
-    days=33,
-    voided_days=3,
-    presence=None,
-)
+    kinds=[("daily", 2, None)], mechanism="smp-loloha", unit="profile", epsilon=Decimal("8.051"), days=33,
+    voided_days=3, presence=None,
+)  # fmt: skip
 @given(
     kinds=st.lists(
         st.tuples(st.sampled_from(["static", "daily"]), st.integers(2, 60), st.none() | st.integers(1, 5)),
