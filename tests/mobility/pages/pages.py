@@ -3,12 +3,17 @@
 import re
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.http import HttpResponse
 from django.test import Client
 
 IN_BOTH = pytest.mark.django_db(databases=["default", "vault"])
 AS_OPERATOR = [IN_BOTH, pytest.mark.usefixtures("as_operator")]
 AS_ADMINISTRATOR = [IN_BOTH, pytest.mark.usefixtures("as_administrator")]
+
+
+def file(content: str | bytes, name: str = "study.toml") -> SimpleUploadedFile:
+    return SimpleUploadedFile(name, content if isinstance(content, bytes) else content.encode())
 
 
 def page(client: Client, url: str) -> str:

@@ -3,15 +3,14 @@
 import json
 import re
 from html import unescape
-from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import override_settings
 
+from mobility.demo.population import FOLDER
 from mobility.models import Batch, PlanDraft, VaultDay, VaultStudy
 from mobility.plans import closing
 from mobility.plans.drafts import approve_draft, draft_new_study, submit_draft
@@ -23,6 +22,7 @@ from tests.demo_study import AREA_FILES
 from tests.mobility.pages import pages
 from tests.mobility.pages.pages import (
     check_markup,
+    file,
     html_of,
     lacks,
     mechanisms_of,
@@ -38,17 +38,12 @@ pytestmark = pages.AS_ADMINISTRATOR
 SIMULATOR_URL = "/administrator/simulator/"
 CREATE_URL, STUDY_URL = "/administrator/create/", "/administrator/fair/"
 CLOSE_URL, CERTIFICATE_URL = f"{STUDY_URL}close/", f"{STUDY_URL}certificate.json"
-DEMO = Path(__file__).parents[3] / "mobility" / "demo"
 HTMX = {"HX-Request": "true"}
-
-
-def file(text, name="study.toml"):
-    return SimpleUploadedFile(name, text if isinstance(text, bytes) else text.encode())
 
 
 def demo_files(text=""):
     sent = {"study_file": file(demo_study.study_text() + text)}
-    return sent | {name.partition(".")[0]: file((DEMO / name).read_bytes(), name) for name in AREA_FILES}
+    return sent | {name.partition(".")[0]: file((FOLDER / name).read_bytes(), name) for name in AREA_FILES}
 
 
 def published(client, sent):
@@ -171,7 +166,7 @@ def test_the_example_on_the_page_is_a_valid_study_file_and_pages_have_no_inline_
     assert (definition.small_cell, definition.indicators[0].categories[0]) == (10, "under 18")
     commented = example.replace("# cell =", "cell =").replace("# epsilon =", "epsilon =")
     with_area = re.sub(r"# (\[area\]|cells =|zones =)", r"\1", commented)
-    found = parse_study(with_area.encode(), filename="x", read=lambda name: (DEMO / name).read_bytes())
+    found = parse_study(with_area.encode(), filename="x", read=lambda name: (FOLDER / name).read_bytes())
     assert found.area is not None
 
 
@@ -362,32 +357,24 @@ class TestSimulator:
         assert "<html" not in html
         assert client.post(SIMULATOR_URL, {"epsilon": "2"}).status_code == 405
 
-    @pytest.mark.parametrize(
-        ("query", "words"),
-        [("?epsilon=0", "Epsilon: Ensure this value is greater than or equal to 0.001."),
-         ("?stay=8", "A person cannot be present on more days than the study has. Enter at most 7."),
-         ("?daily=1&cap=8", "Enter at most 7. This is the number of days in the study."),
-         ("?daily=6", "Enter a number that is no greater than the number of indicators in the plan."),
-         ("?mechanism=none", "Mechanism: Select a valid choice."),
-         ("?presence_epsilon=1&presence_days=8", "Enter at most 7. This is the number of days")],
-    )  # fmt: skip
-    def test_what_is_wrong_is_said_and_nothing_simulated(self, client, query, words):
-        text = shown(client, query)
-        assert words in text and "Expected accuracy" not in text
-
-    @pytest.mark.parametrize("query", ["?days=3&stay=2", "?days=3&stay=2&daily=0"])
-    def test_fewer_days_than_the_defaults_of_other_fields_are_simulated(self, client, query):
-        assert "Expected accuracy" in shown(client, query)
-
-    @pytest.mark.parametrize(
-        ("query", "words"),
-        [("?mechanism=rsfd-grr&unit=attribute&daily=1", "must be static"),
-         ("?mechanism=smp-oue&presence_epsilon=1", "presence_epsilon must be absent under smp-oue"),
-         ("?visitors=1&indicators=50&stay=1", "too few people would report on this indicator"),
-         ("?visitors=100&wanted=0.01", "up to 20 achieves this accuracy. The best possible accuracy is ±")],
-    )  # fmt: skip
-    def test_what_no_mechanism_can_do_is_no_crash(self, client, query, words):
-        assert words in shown(client, query)
+    def test_what_is_wrong_or_impossible_is_said_and_no_crash(self, client):
+        for query, words in (
+            ("?epsilon=0", "Epsilon: Ensure this value is greater than or equal to 0.001."),
+            ("?stay=8", "A person cannot be present on more days than the study has. Enter at most 7."),
+            ("?daily=1&cap=8", "Enter at most 7. This is the number of days in the study."),
+            ("?daily=6", "Enter a number that is no greater than the number of indicators in the plan."),
+            ("?mechanism=none", "Mechanism: Select a valid choice."),
+            ("?presence_epsilon=1&presence_days=8", "Enter at most 7. This is the number of days"),
+        ):
+            text = shown(client, query)
+            assert (words in text, "Expected accuracy" in text) == (True, False), query
+        for query, words in (
+            ("?mechanism=rsfd-grr&unit=attribute&daily=1", "must be static"),
+            ("?mechanism=smp-oue&presence_epsilon=1", "presence_epsilon must be absent under smp-oue"),
+            ("?visitors=1&indicators=50&stay=1", "too few people would report on this indicator"),
+            ("?visitors=100&wanted=0.01", "up to 20 achieves this accuracy. The best possible accuracy is ±"),
+        ):
+            assert words in shown(client, query), query
 
     def test_a_wanted_error_leads_to_its_epsilon(self, client):
         query = "?visitors=10000&mechanism=smp-grr&indicators=2&categories=4&wanted=3"

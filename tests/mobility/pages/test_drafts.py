@@ -7,7 +7,6 @@ from decimal import Decimal
 from html import unescape
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
 from mobility.models import PlanDraft, VaultDay, VaultStudy
@@ -22,6 +21,7 @@ from reports.studies.studyfile.sections import RESERVED_STUDIES
 from tests.mobility.pages.pages import (
     AS_ADMINISTRATOR,
     check_markup,
+    file,
     html_of,
     lacks,
     mechanisms_of,
@@ -55,7 +55,7 @@ def url(draft, more=""):
 
 
 def send_file(client):
-    return client.post(CREATE_URL, {"study_file": SimpleUploadedFile("study.toml", STUDY.encode())})
+    return client.post(CREATE_URL, {"study_file": file(STUDY)})
 
 
 @pytest.fixture
@@ -233,15 +233,14 @@ class TestForm:
         draft.refresh_from_db()
         assert draft.definition["plan"]["epsilon"] == "0.5"
 
-    @pytest.mark.parametrize(
-        ("kind", "there", "absent"),
-        [("static", "column", "parts"), ("joint", "parts", "column"), ("number", "cuts", "categories")],
-    )
-    def test_an_indicator_is_added_without_scripts(self, client, draft, kind, there, absent):
-        html = edited(client, draft, {"do": f"add-{kind}"}, plan__epsilon="0.25").content.decode()
-        says(html, "has not been saved yet", f'name="indicator-2.{there}"')
-        assert f'name="indicator-2.{absent}"' not in html
-        assert 'value="0.25"' in field_of(html, "plan.epsilon")
+    def test_an_indicator_is_added_without_scripts(self, client, draft):
+        for kind, there, absent in (
+            ("static", "column", "parts"), ("joint", "parts", "column"), ("number", "cuts", "categories"),
+        ):  # fmt: skip
+            html = edited(client, draft, {"do": f"add-{kind}"}, plan__epsilon="0.25").content.decode()
+            says(html, "has not been saved yet", f'name="indicator-2.{there}"')
+            assert f'name="indicator-2.{absent}"' not in html
+            assert 'value="0.25"' in field_of(html, "plan.epsilon")
 
     def test_indicators_of_every_kind_are_saved_kept_and_removed(self, client, draft):
         more = {

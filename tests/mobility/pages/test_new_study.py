@@ -3,38 +3,32 @@
 import io
 import re
 from html import unescape
-from pathlib import Path
 from typing import get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connections
 
 from ldp.privacy.plans import Mechanism
+from mobility.demo.population import FOLDER
 from mobility.models import PlanDraft
 from mobility.plans.drafts import draft_new_study
 from mobility.plans.pages.draft_fields import LABELS, with_labels
 from reports.studies.studyfile import StudyDefinition
 from tests.mobility.pages import pages
-from tests.mobility.pages.pages import html_of, lacks, mechanisms_of, said, says
+from tests.mobility.pages.pages import file, html_of, lacks, mechanisms_of, said, says
 from tests.mobility.pages.small_study import STUDY, definition_of
 
 pytestmark = pages.AS_ADMINISTRATOR
 URL = "/administrator/create/"
 ORDER = get_args(Mechanism).index
 HTMX = {"HX-Request": "true"}
-DEMO = Path(__file__).parents[3] / "mobility" / "demo"
 HEADER = "msisdn,time,cell_id,age,surname\n"
 SAMPLE = HEADER + "".join(
     f"3361234{n:04d},2024-05-01T1{n % 10}:00:00,c{n % 3},{'young' if n % 2 else 'old'},Durand{n}\n"
     for n in range(60)
 )
-
-
-def file(text, name):
-    return SimpleUploadedFile(name, text if isinstance(text, bytes) else text.encode())
 
 
 def fields_of(html):
@@ -159,20 +153,14 @@ def test_errors_at_fields_speak_of_the_labels_of_the_form(client):
     lacks(at_fields, "extract.", "study.visitor")
 
 
-@pytest.mark.parametrize(
-    ("rule", "shown"),
-    [
+def test_labels_replace_keys_only_where_one_field_is_meant():
+    kept = 'must be one of "epoch_ms", "small_cell", smp-grr', "name and slug, manage.py, extract.attributes"
+    for rule, shown in (
         ("indicator[a-b].column uses it", "“Column in the extract” uses it"),
         ("small_cell is 5, got x", "“Minimum number of visitors for a date range to be shown” is 5, got x"),
-        (
-            'must be one of "epoch_ms", "small_cell", smp-grr',
-            'must be one of "epoch_ms", "small_cell", smp-grr',
-        ),
-        ("name and slug, manage.py, extract.attributes", "name and slug, manage.py, extract.attributes"),
-    ],
-)
-def test_labels_replace_keys_only_where_one_field_is_meant(rule, shown):
-    assert with_labels(rule, LABELS) == shown
+        *zip(kept, kept, strict=True),
+    ):
+        assert with_labels(rule, LABELS) == shown
 
 
 def test_a_text_goes_into_the_form_and_what_has_no_field_is_said(client):
@@ -190,7 +178,7 @@ def test_a_text_goes_into_the_form_and_what_has_no_field_is_said(client):
 
 def test_files_of_the_area_are_shown_on_a_map_and_their_errors_at_their_field(client):
     walk = Walk(client)
-    files = {name: file((DEMO / f"{name}.{end}").read_bytes(), f"{name}.{end}") for name, end in
+    files = {name: file((FOLDER / f"{name}.{end}").read_bytes(), f"{name}.{end}") for name, end in
              (("cells", "csv"), ("zones", "geojson"))}  # fmt: skip
     walk.change("map", files, area__cells="cells.csv", area__zones="zones.geojson")
     says(walk.html, "62 cells, 10 zones.", 'id="area-data"')
@@ -233,53 +221,39 @@ def test_the_recommended_mechanism_follows_the_indicators_and_the_text_keeps_wha
     assert 'mechanism = "smp-none"' in walk.text
 
 
+def new_study_of(client, query):
+    """The simulator's page, and the new study that its link begins."""
+    html = html_of(client, f"/administrator/simulator/?{query}")
+    (link,) = re.findall(r'href="/administrator/create/(\?[^"]+)"', html)
+    return html, Walk(client, unescape(link))
+
+
 def test_the_simulator_gives_its_values_to_a_new_study(client):
-    query = "?mechanism=smp-loloha&epsilon=2&epsilon_first=0.5&days=5&daily=2&cap=5&visitors=1000&stay=1"
-    (link,) = re.findall(
-        r'href="/administrator/create/(\?[^"]+)"', html_of(client, f"/administrator/simulator/{query}")
-    )
-    walk = Walk(client, unescape(link))
-    for line in (
-        'mechanism = "smp-loloha"',
-        "epsilon = 2",
-        "epsilon_first = 0.5",
-        "days = 5",
+    common = "epsilon=2&days=5&daily=2&cap=5&visitors=1000&stay=1"
+    html, walk = new_study_of(client, f"mechanism=smp-stream&window_days=3&{common}")
+    says(html, "For the answers of any 3 consecutive days, the limit is epsilon 2")
+    assert {'mechanism = "smp-stream"', "window_days = 3"} <= set(walk.text.splitlines())
+    html, walk = new_study_of(client, f"mechanism=smp-loloha&epsilon_first=0.5&{common}")
+    says(html, "5,000 expected subscribers, computed from")
+    assert {
+        'mechanism = "smp-loloha"', "epsilon = 2", "epsilon_first = 0.5", "days = 5",
         "expected_subscribers = 5000",
-    ):
-        assert line in walk.text.splitlines()
-    says(html_of(client, f"/administrator/simulator/{query}"), "5,000 expected subscribers, computed from")
+    } <= set(walk.text.splitlines())  # fmt: skip
     walk.change(text=walk.text.replace("epsilon = 2", "epsilon = 3"))  # into a text that was begun before
     assert "epsilon = 2" in walk.text.splitlines()
-
-
-def test_the_simulator_writes_no_number_of_people_that_nobody_entered(client):
-    html = html_of(client, "/administrator/simulator/?mechanism=smp-grr&epsilon=2&days=5")
-    (link,) = re.findall(r'href="/administrator/create/(\?[^"]+)"', html)
-    assert "expected_subscribers" not in Walk(client, unescape(link)).text
+    html, walk = new_study_of(client, "mechanism=smp-grr&epsilon=2&days=5")
+    assert "expected_subscribers" not in walk.text  # nobody entered a number of people
     says(html, "The number of visitors is not carried over, because you did not change it.")
 
 
-@pytest.mark.parametrize(
-    ("query", "is_refused"),
-    [
-        ("days=5&daily=0&cap=7", False),
-        ("days=5&daily=0&cap=6", False),
-        ("days=5&daily=2&cap=7", False),  # the default
-        ("days=5&daily=2&cap=6", True),
-    ],
-)
-def test_fewer_days_need_no_other_maximum_unless_it_was_typed_for_daily_indicators(client, query, is_refused):
-    html = html_of(client, f"/administrator/simulator/?{query}&visitors=1000&stay=1")
-    assert ("Nothing was simulated" in html) is is_refused
-
-
-def test_the_simulator_gives_the_window_of_a_stream_to_a_new_study(client):
-    query = "?mechanism=smp-stream&epsilon=2&window_days=3&days=5&daily=2&cap=5&visitors=1000&stay=1"
-    html = html_of(client, f"/administrator/simulator/{query}")
-    assert "For the answers of any 3 consecutive days, the limit is epsilon 2" in html
-    (link,) = re.findall(r'href="/administrator/create/(\?[^"]+)"', html)
-    walk = Walk(client, unescape(link))
-    assert {'mechanism = "smp-stream"', "window_days = 3"} <= set(walk.text.splitlines())
+def test_fewer_days_need_no_other_maximum_unless_it_was_typed_for_daily_indicators(client):
+    for query, is_refused in (
+        ("days=3&stay=2", False), ("days=3&stay=2&daily=0", False), ("days=5&stay=1&daily=0&cap=6", False),
+        ("days=5&stay=1&daily=2&cap=7", False),  # the default
+        ("days=5&stay=1&daily=2&cap=6", True),
+    ):  # fmt: skip
+        html = html_of(client, f"/administrator/simulator/?{query}&visitors=1000")
+        assert ("Nothing was simulated" in html, "Expected accuracy" in html) == (is_refused, not is_refused)
 
 
 def test_the_simulator_is_told_that_a_visitor_category_is_not_daily(client):
@@ -303,12 +277,10 @@ def test_the_simulator_is_told_each_name_and_number_of_categories(client):
     says(html, "Use in a new study")
 
 
-@pytest.mark.parametrize(
-    "asked", ["x", "[1]", '[["a","static",1]]', '[["a","b",3]]', "3", "[[[],[],[]]]", "{}"]
-)
-def test_an_address_with_other_indicators_starts_the_simulator_with_numbers(client, asked):
-    html = client.get("/administrator/simulator/", {"asked": asked}).content.decode()
-    assert fields_of(html)["categories"] == "8"
+def test_an_address_with_other_indicators_starts_the_simulator_with_numbers(client):
+    for asked in ("x", "[1]", '[["a","static",1]]', '[["a","b",3]]', "3", "[[[],[],[]]]", "{}"):
+        html = client.get("/administrator/simulator/", {"asked": asked}).content.decode()
+        assert fields_of(html)["categories"] == "8", asked
 
 
 def test_the_simulator_gives_every_changed_value_to_the_draft(client):

@@ -66,23 +66,22 @@ class TestNew:
         says(text_of(html), "Text file, columns separated by semicolons, encoding: UTF-8. 30 rows checked.")
         says(html, "→ old", "Mon 13 May 2024, 10:00, outside the study period")
 
-    @pytest.mark.parametrize(
-        ("changes", "expected"),
-        [(None, {"role-subscriber": ["ServedMSISDN"], "role-timestamp": ["StartTime"], "timestamp_format": ["%d/%m/%Y %H:%M"],
-                 "column-age": ["tranche_age"], "text-age": ["young", "vieux", "x"], "meaning-age": ["=young", "", ""]}),
-         # another column begins again, and another time column is looked at again
-         ({"was-column-age": "StartTime"}, {"meaning-age": ["=young", "", ""]}),
-         ({"was-timestamp": "", "timestamp_format": "iso"}, {"timestamp_format": ["%d/%m/%Y %H:%M"]}),
-         # another kind of rule shows its fields
-         ({"rule-age": "birth_year"}, {"reference-age": ["2024-05-01"], "text-age": []}),
-         ({"rule-age": "prefix"}, {"prefix-age": ["2"], "text-age": ["yo", "vi", "x"]}),
-         # beginnings of another length are chosen again
-         ({"rule-age": "prefix", "was-rule-age": "prefix", "prefix-age": "3", "text-age": ["yo", "vie"], "meaning-age": ["=young", "=old"], "more-age": ""},
-          {"text-age": ["you", "vie", "x"], "meaning-age": ["", "=old", ""]})],
-    )  # fmt: skip
-    def test_what_is_proposed_follows_what_was_chosen(self, client, changes, expected):
-        html = look(client) if changes is None else look(client, **{**CHOSEN, **changes})
-        assert {name: chosen(html, name) for name in expected} == expected
+    def test_what_is_proposed_follows_what_was_chosen(self, client):
+        for changes, expected in (
+            (None, {"role-subscriber": ["ServedMSISDN"], "role-timestamp": ["StartTime"], "timestamp_format": ["%d/%m/%Y %H:%M"],
+                    "column-age": ["tranche_age"], "text-age": ["young", "vieux", "x"], "meaning-age": ["=young", "", ""]}),
+            # another column begins again, and another time column is looked at again
+            ({"was-column-age": "StartTime"}, {"meaning-age": ["=young", "", ""]}),
+            ({"was-timestamp": "", "timestamp_format": "iso"}, {"timestamp_format": ["%d/%m/%Y %H:%M"]}),
+            # another kind of rule shows its fields
+            ({"rule-age": "birth_year"}, {"reference-age": ["2024-05-01"], "text-age": []}),
+            ({"rule-age": "prefix"}, {"prefix-age": ["2"], "text-age": ["yo", "vi", "x"]}),
+            # beginnings of another length are chosen again
+            ({"rule-age": "prefix", "was-rule-age": "prefix", "prefix-age": "3", "text-age": ["yo", "vie"], "meaning-age": ["=young", "=old"], "more-age": ""},
+             {"text-age": ["you", "vie", "x"], "meaning-age": ["", "=old", ""]}),
+        ):  # fmt: skip
+            html = look(client) if changes is None else look(client, **{**CHOSEN, **changes})
+            assert {name: chosen(html, name) for name in expected} == expected, changes
 
     def test_an_order_of_times_that_could_be_either_is_asked_where_there_are_times(self, client):
         html = look(client, "msisdn,time\nx,01/02/2024 10:00\n")
@@ -163,23 +162,22 @@ class TestSave:
         birth = TypedProfile.from_json(ExtractProfile.objects.get().definition).rules["age"].birth
         assert birth.bands == {"young": (0, 39), "old": (40, None)}
 
-    @pytest.mark.parametrize(
-        ("changes", "near", "words"),
-        [({"name": ""}, "Name of the profile", "is missing"),
-         ({"name": "default"}, "Name of the profile", "is the name of a built-in profile"),
-         ({"role-subscriber": ""}, "Subscriber", "is missing"),
-         ({"timestamp_format": "pattern", "timestamp_pattern": "%d"}, "Custom time format", "must be"),
-         ({"column-age": "StartTime", "was-column-age": "StartTime"}, "Column", "must be its own column"),
-         ({"more-age": "what"}, "age", "must have the form “value = category” on every line"),
-         ({**YEARS, "band-age": ["0-39", "old"]}, "age", "must be an age range such as 18-24"),
-         ({**YEARS, "rule-age": "birth_date", "was-rule-age": "birth_date", "reference-age": "2024-05-01"}, "Date format", "must"),
-         ({"rule-age": "prefix", "was-rule-age": "prefix", "prefix-age": "two", "more-age": ""}, "Number of leading characters to match", "must be a whole number")],
-    )  # fmt: skip
-    def test_errors_stand_at_their_field(self, client, changes, near, words):
-        html = save(client, **changes).content.decode()
-        assert "Nothing was saved." in html
-        blocks = map(unescape, re.split(r'<div class="field|<fieldset|<h3>', html))
-        assert any(near in block for block in blocks if words in text_of(block)), text_of(html)
+    def test_errors_stand_at_their_field(self, client):
+        for changes, near, words in (
+            ({"name": ""}, "Name of the profile", "is missing"),
+            ({"name": "default"}, "Name of the profile", "is the name of a built-in profile"),
+            ({"role-subscriber": ""}, "Subscriber", "is missing"),
+            ({"timestamp_format": "pattern", "timestamp_pattern": "%d"}, "Custom time format", "must be"),
+            ({"column-age": "StartTime", "was-column-age": "StartTime"}, "Column", "must be its own column"),
+            ({"more-age": "what"}, "age", "must have the form “value = category” on every line"),
+            ({**YEARS, "band-age": ["0-39", "old"]}, "age", "must be an age range such as 18-24"),
+            ({**YEARS, "rule-age": "birth_date", "was-rule-age": "birth_date", "reference-age": "2024-05-01"}, "Date format", "must"),
+            ({"rule-age": "prefix", "was-rule-age": "prefix", "prefix-age": "two", "more-age": ""}, "Number of leading characters to match", "must be a whole number"),
+        ):  # fmt: skip
+            html = save(client, **changes).content.decode()
+            assert "Nothing was saved." in html
+            blocks = map(unescape, re.split(r'<div class="field|<fieldset|<h3>', html))
+            assert any(near in block for block in blocks if words in text_of(block)), text_of(html)
         assert not ExtractProfile.objects.exists()
 
 
@@ -197,29 +195,27 @@ class TestCopy:
             sent[name] = [unescape(text)]
         return {name: value for name, value in sent.items() if name != "csrfmiddlewaretoken"}
 
-    @pytest.mark.parametrize(
-        "changes",
-        [{}, {"rule-age": "prefix", "was-rule-age": "prefix", "prefix-age": "2", "text-age": ["vi"], "meaning-age": ["=old"], "more-age": "", "ignore_case-age": ""},
-         YEARS | {"reference-age": "2024-05-01", "more-age": "", "otherwise-age": ""},
-         YEARS | {"rule-age": "birth_date", "was-rule-age": "birth_date", "pattern-age": "%d.%m.%Y", "reference-age": "2024-05-01", "more-age": ""},
-         {"timestamp_format": "pattern", "timestamp_pattern": "%Y/%d/%m %H:%M"}],
-    )  # fmt: skip
-    def test_a_copy_reads_files_as_its_original_does_and_needs_no_file(self, client, changes):
-        save(client, **changes)
-        html = html_of(client, self.COPY_URL)
-        says(
-            text_of(html),
-            "Copy of the profile operator-x",
-            "The settings below come from the profile operator-x.",
-        )
-        assert chosen(html, "name") == ["operator-x-2"]
-        response = client.post(NEW_URL, self.form_of(html) | {"action": "save"}, headers=HTMX)
-        assert response.headers["HX-Redirect"] == f"{LIST_URL}operator-x-2/", text_of(
-            response.content.decode()
-        )
-        both = [row.definition | {"name": ""} for row in ExtractProfile.objects.all()]
-        assert both[0] == both[1] and len(both) == 2
-        assert chosen(html_of(client, f"{NEW_URL}?copy=operator-x-2"), "name") == ["operator-x-3"]
+    def test_a_copy_reads_files_as_its_original_does_and_needs_no_file(self, client):
+        for changes in (
+            {}, {"rule-age": "prefix", "was-rule-age": "prefix", "prefix-age": "2", "text-age": ["vi"], "meaning-age": ["=old"], "more-age": "", "ignore_case-age": ""},
+            YEARS | {"reference-age": "2024-05-01", "more-age": "", "otherwise-age": ""},
+            YEARS | {"rule-age": "birth_date", "was-rule-age": "birth_date", "pattern-age": "%d.%m.%Y", "reference-age": "2024-05-01", "more-age": ""},
+            {"timestamp_format": "pattern", "timestamp_pattern": "%Y/%d/%m %H:%M"},
+        ):  # fmt: skip
+            save(client, **changes)
+            html = html_of(client, self.COPY_URL)
+            says(
+                text_of(html),
+                "Copy of the profile operator-x",
+                "The settings below come from the profile operator-x.",
+            )
+            assert chosen(html, "name") == ["operator-x-2"]
+            response = client.post(NEW_URL, self.form_of(html) | {"action": "save"}, headers=HTMX)
+            assert response.headers["HX-Redirect"] == f"{LIST_URL}operator-x-2/", response.content.decode()
+            both = [row.definition | {"name": ""} for row in ExtractProfile.objects.all()]
+            assert both[0] == both[1] and len(both) == 2
+            assert chosen(html_of(client, f"{NEW_URL}?copy=operator-x-2"), "name") == ["operator-x-3"]
+            ExtractProfile.objects.all().delete()
 
     def test_its_choices_stay_when_a_file_is_chosen_and_what_the_file_lacks_is_marked(self, client):
         save(client)

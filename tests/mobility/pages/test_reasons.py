@@ -1,6 +1,5 @@
 """Stored reasons: English for programs, the reader's language on pages, and texts of earlier releases."""
 
-import pytest
 from django.db import connections
 from django.urls import reverse
 from django.utils import timezone
@@ -29,12 +28,12 @@ def test_a_reason_is_english_and_worded_in_the_language_of_its_reader():
         assert (kept, kept.is_english) == (english, False)
 
 
-@pytest.mark.parametrize("text", ["", "no column", "{", '{"a": 1}', "[1]", "50 % {"])
-def test_a_text_of_an_earlier_release_stays_as_it_is(text):
-    found = Reason.unpacked(text)
-    with override("fr"):
-        assert (found, found.words, found.is_english) == (text, text, bool(text))
-    assert Reason.unpacked(found.packed()) == text
+def test_a_text_of_an_earlier_release_stays_as_it_is():
+    for text in ("", "no column", "{", '{"a": 1}', "[1]", "50 % {"):
+        found = Reason.unpacked(text)
+        with override("fr"):
+            assert (found, found.words, found.is_english) == (text, text, bool(text))
+        assert Reason.unpacked(found.packed()) == text
 
 
 @override("en")  # requests change the language

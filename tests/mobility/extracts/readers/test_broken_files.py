@@ -8,6 +8,7 @@ import tarfile
 import zipfile
 import zlib
 from decimal import Decimal
+from itertools import product
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -335,12 +336,15 @@ class TestChunks:
         size = len(data) if data in (b"", b"a,b\n") else 64 << 20
         assert plans_of(data, 1, size=size) == [ChunkPlan(kind="whole", begin=0, end=size)]
 
-    @given(n=st.integers(0, 60), group=st.integers(1, 25), target=st.integers(1, 3000))
-    def test_row_groups_are_shared_out_in_order(self, n: int, group: int, target: int) -> None:
+    @pytest.mark.parametrize("n", [0, 1, 24, 25, 26, 60])
+    def test_row_groups_are_shared_out_in_order(self, n: int) -> None:
         table = pa.table(
             {"a": [f"{i}" for i in range(n)], "b": [None if i % 7 == 3 else "é" for i in range(n)]}
         )
-        data = written(table, row_group_size=group)
+        for group, target in product((1, 7, 25), (1, 150, 500, 3000)):
+            self.check_row_groups(written(table, row_group_size=group), n, group, target)
+
+    def check_row_groups(self, data: bytes, n: int, group: int, target: int) -> None:
         plans = plans_of(data, target)
         rows = [n_rows(io.BytesIO(data), plan) for plan in plans]
         assert sum(rows) == n

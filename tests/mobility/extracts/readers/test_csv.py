@@ -100,21 +100,9 @@ def test_end_of_a_line_that_two_blocks_share(monkeypatch: pytest.MonkeyPatch) ->
 
 
 QUOTED = (
-    '"x"',
-    '"x,y"',
-    '"x""y"',
-    '""""',
-    '""',
-    'x"y"',
-    ' "x"',
-    '"x"y',
-    '"x" ',
-    '"x"y"z"',
-    '"x""',
-    '"x',
-    '"',
+    '"x"', '"x,y"', '"x""y"', '""""', '""', 'x"y"', ' "x"', '"x"y', '"x" ', '"x"y"z"', '"x""', '"x', '"',
     '"""',
-)
+)  # fmt: skip
 PLAIN = {"separator": ",", "end": "\n", "is_final_end": False, "piece": 40, "block": 60, "columns": COLUMNS}
 
 
