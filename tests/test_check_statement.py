@@ -373,7 +373,7 @@ def test_each_number_of_sums_is_derived_and_said_of_one_day_only(mechanism):
     assert "sums: there is no such bound for this study" in texts(forged)
 
 
-# The others have tests of their own, with combinations.
+# The others have separate tests, with combinations.
 @pytest.mark.parametrize("mechanism", sorted({*MECHANISMS} - {"smp-question", "smp-loloha", "smp-stream"}))
 def test_each_number_is_derived(mechanism):
     plan = planned(mechanism, epsilon_profile=Decimal("2.5"))

@@ -242,7 +242,7 @@ def test_the_simulator_gives_its_values_to_a_new_study(client):
     walk.change(text=walk.text.replace("epsilon = 2", "epsilon = 3"))  # into a text that was begun before
     assert "epsilon = 2" in walk.text.splitlines()
     html, walk = new_study_of(client, "mechanism=smp-grr&epsilon=2&days=5")
-    assert "expected_subscribers" not in walk.text  # nobody entered a number of people
+    assert "expected_subscribers" not in walk.text  # no one entered a number of people
     says(html, "The number of visitors is not carried over, because you did not change it.")
 
 

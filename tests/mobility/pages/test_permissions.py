@@ -46,7 +46,7 @@ def may_see(rule, role, which):
 
 
 def is_asked(rule, role, which):
-    """Of two studies that are both open, or both closed to a role, one is asked for."""
+    """Ask for one of two studies that are both open or both closed to a role."""
     is_open, is_other_open = (may_see(rule, role, each) for each in (OWN, OTHER))
     if not rule.about or is_open != is_other_open:
         return True
