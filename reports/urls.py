@@ -13,6 +13,7 @@ from reports.exports import forecasts as forecast_downloads
 from reports.exports import smoothed as smoothed_downloads
 from reports.exports import views as downloads
 from reports.exports.boards import views as board_downloads
+from reports.exports.findings import classes as class_downloads
 from reports.exports.findings import crosstabs as crosstab_downloads
 from reports.exports.findings import extrapolation as extrapolation_downloads
 from reports.exports.findings import flows as flow_downloads
@@ -120,6 +121,7 @@ urlpatterns = [
         extrapolation_downloads.download_extrapolation,
         name="extrapolation_file",
     ),
+    file(f"{INDICATOR}/classes", class_downloads.download_classes, name="classes_file"),
     file(f"{INDICATOR}/means", means_downloads.download_means, name="means_file"),
     file(f"{INDICATOR}/number", number_downloads.download_number, name="number_file"),
     file(f"{INDICATOR}/movement", downloads.download_movement, name="movement_file"),

@@ -55,6 +55,7 @@ SLOT_MINUTES = (15, 30, 60, 120)
 MAX_DAYS, MAX_EVENT_DAYS = 62, 7_320
 MAX_EVENTS = 1_000  # of a person that are answered
 OF_EVENTS = ("smp-grr", "smp-oue", "smp-adp", "spl-grr")
+OF_CLASSES, MAX_CLASSES = ("smp-grr", "smp-oue", "smp-adp"), 20
 MAX_EPSILON = 64  # of an answer
 # Additions of the arithmetic of places, in 1 / epsilon, radians and squares (see ldp/geo/precision.py).
 RADIUS_ERROR, ANGLE_ERROR, PLACE_ERROR = 2.6e-10, 7.4e-10, 1e-11
@@ -341,8 +342,25 @@ class Plan:
         self.window: int | None = self.spec.get("window_days")
         self.events: bool = self.spec.get("events", False)
         self.max_events: int | None = self.spec.get("max_events")
+        self.classes: list[Json] = self.spec.get("classes", [])
         # Of hashed values the number of sets, which is checked with the other numbers of the indicator.
         self.primes: list[int] = [entry.get("prime", 1) for entry in statement["indicators"]]
+
+    def has_valid_classes(self) -> bool:
+        """Return whether classes are absent, or several, the largest epsilon that of all indicators."""
+        if "classes" not in self.spec:
+            return True
+        slugs = {each["slug"] for each in self.classes}
+        largest = max((Fraction(each["epsilon"]) for each in self.classes), default=Fraction(0))
+        absent = {"location", "presence", "slots", "events"} & self.spec.keys()
+        absent |= {"parts", "scale", "moves", "by_code"} & {key for row in self.asked for key in row}
+        return (
+            2 <= len(slugs) == len(self.classes) <= MAX_CLASSES
+            and self.mechanism in OF_CLASSES
+            and not absent
+            and all(0 < Fraction(each["epsilon"]) <= MAX_EPSILON for each in self.classes)
+            and {Fraction(row["epsilon"]) for row in self.asked} == {largest}
+        )
 
     def has_valid_units(self) -> bool:
         """Events are there on one day: their indicators are static and plain, and nothing counts people."""
@@ -562,6 +580,7 @@ def check_spec(plan: Plan, found: Findings) -> None:
         "unit": plan.unit in ("attribute", "profile"),
         "days": plan.days in range(1, (MAX_EVENT_DAYS if plan.events else MAX_DAYS) + 1),
         "events": plan.has_valid_units(),
+        "classes": plan.has_valid_classes(),
         "kind": {row["kind"] for row in plan.asked} <= {"daily", "static"},
         "domain_size": all(row["domain_size"] in range(2, 2**16 - 1) for row in plan.asked),
         "epsilon": all(0 < each <= MAX_EPSILON for each in answers | promised),
@@ -804,6 +823,38 @@ def check_person(said: Json, plan: Plan, found: Findings) -> None:
     found.up("guarantee.person.epsilon", person["epsilon"], Bounds(total, total))
     nominal = plan.max_events * Fraction(said["nominal_profile"])
     found.equal("guarantee.person.nominal", Fraction(person["nominal"]), nominal)
+
+
+def check_classes(statement: Json, plan: Plan, found: Findings) -> None:
+    """Each class as a plan with its epsilon, and that of the plan as the largest of them."""
+    said = statement.get("classes", [])
+    found.equal("classes", [each["slug"] for each in said], [each["slug"] for each in plan.classes])
+    if len(said) != len(plan.classes) or not said:
+        return
+    for entry, asked in zip(said, plan.classes, strict=True):
+        where, epsilon = f"class {entry['slug']}", asked["epsilon"]
+        spec = plan.spec | {"indicators": [row | {"epsilon": epsilon} for row in plan.asked]}
+        own = Plan({**statement, "plan": {"spec": spec}, "indicators": entry["indicators"]})
+        found.equal(f"{where}, nominal_epsilon", Fraction(entry["nominal_epsilon"]), Fraction(epsilon))
+        found.equal(f"{where}, number of indicators", len(entry["indicators"]), own.d)
+        if len(entry["indicators"]) != own.d:
+            continue
+        used = [
+            check_indicator(row, own, index, epsilon, found) for index, row in enumerate(entry["indicators"])
+        ]
+        ratios = attribute_ratios(own, used)
+        for row, ratio in zip(entry["indicators"], ratios, strict=True):
+            said_of = f"{where}, {row['slug']}, epsilon_attribute"
+            found.up(said_of, row["epsilon_attribute"], log_bounds(ratio))
+        found.up(f"{where}, epsilon_attribute", entry["epsilon_attribute"], log_bounds(max(ratios)))
+        found.up(f"{where}, epsilon_profile", entry["epsilon_profile"], profile_bounds(own, used))
+        nominal = max(Fraction(epsilon) * own.values(index) for index in range(own.d))
+        found.equal(f"{where}, nominal_profile", Fraction(entry["nominal_profile"]), nominal)
+        is_kept = Fraction(entry["epsilon_profile"]) <= nominal
+        found.holds(f"{where}, epsilon_profile", is_kept, f"is above the nominal one, {float(nominal)}")
+    for name in ("epsilon_attribute", "epsilon_profile"):
+        largest = max(Fraction(entry[name]) for entry in said)
+        found.equal(f"guarantee.{name}, of all classes", Fraction(statement["guarantee"][name]), largest)
 
 
 def sum_bounds(ratio: Fraction, n_reports: int, delta: Fraction) -> Bounds | None:
@@ -1191,6 +1242,7 @@ def check_words(statement: Json, plan: Plan, found: Findings) -> None:
         "missing_values": "presence" not in plan.spec,
         "closings": "presence" in plan.spec,
         "tallies": bool(plan.tallies),
+        "classes": bool(plan.classes),
         "slots": "slots" in plan.spec and "presence" not in plan.spec,
     }.items():
         found.equal(f"not_protected, {name}", name in named, is_so)
@@ -1222,6 +1274,7 @@ def check(statement: Json, *others: Json) -> Findings:
         for index, entry in enumerate(statement["indicators"])
     ]
     check_guarantee(statement, plan, used, found)
+    check_classes(statement, plan, found)
     check_sums(statement, plan, used, found)
     check_location(statement, plan, found)
     check_presence(statement, plan, found)

@@ -104,9 +104,9 @@ def reading_bytes(filename: str, size: int, *, slots: int) -> int:
     return size * packed_row_bytes(slots) // row_bytes
 
 
-def _slots(indicators: list[dict[str, Any]], mechanism: str) -> int:
+def _slots(indicators: list[dict[str, Any]], mechanism: str, *, has_classes: bool) -> int:
     n_static = sum(indicator.get("kind", "static") == "static" for indicator in indicators)
-    return code_slots(n_static, is_sampled=mechanism.startswith("smp-"))
+    return code_slots(n_static, is_sampled=mechanism.startswith("smp-"), has_classes=has_classes)
 
 
 def _announced() -> int:
@@ -133,8 +133,11 @@ def _reading_takes(study: VaultStudy, filename: str, size: int) -> int:
     files += (unread | _coming()).values_list("study", "filename", F("bytes_total") - F("bytes_read"))
     owners = VaultStudy.objects.filter(pk__in={owner for owner, _, _ in files})
     # Not whole definitions: lists of cells can be long.
-    found = owners.values_list("pk", "definition__indicators", "plan__mechanism")
-    slots = {pk: _slots(indicators, mechanism) for pk, indicators, mechanism in found}
+    found = owners.values_list("pk", "definition__indicators", "plan__mechanism", "plan__classes")
+    slots = {
+        pk: _slots(indicators, mechanism, has_classes=bool(classes))
+        for pk, indicators, mechanism, classes in found
+    }
     largest: dict[int, int] = {}
     for owner, name, unread_bytes in files:
         takes = reading_bytes(name, max(unread_bytes, 0), slots=slots[owner])

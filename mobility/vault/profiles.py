@@ -53,7 +53,10 @@ def usual_profile(study_id: int) -> str:
 
 
 def _makes_sense(name: str, definition: StudyDefinition) -> bool:
-    """Without static indicators there is nothing to learn of subscribers; events have none."""
+    """Without static indicators there is nothing to learn of subscribers; events have none.
+
+    With classes each row of events says all of its subscriber.
+    """
     if definition.of_events:
         return name == DEFAULT
-    return name != SUBSCRIBERS or bool(definition.static_indicators)
+    return name != SUBSCRIBERS or (bool(definition.static_indicators) and not definition.classes)

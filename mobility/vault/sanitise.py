@@ -3,11 +3,12 @@
 A sampled plan (Smp) keeps one static and one daily code per subscriber, for the indicator that the keyed
 function picked; another plan (Spl, RS+FD) keeps one of each indicator. A report takes one word, or several
 (`ldp.keyed.words`). `places` hides the difference. The noisy place of a day, which everyone reports, is
-one more daily word, the last.
+one more daily word, the last. In a plan with classes the last static word is the class of the subscriber. It
+is public, so it is not sanitised; it says by which channel the other words were.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from ldp.privacy.report_words import n_words, plan_words
 from mobility.extracts.rows.events import NO_VALUE
 
 Pseudonyms = NDArray[np.uint64]
+Codes = NDArray[np.uint16]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,7 @@ class Place:
     """Place of an indicator: `rows` of those who report on it, `slot` of its raw code, its `words`.
 
     `indicator` is its position among the plan's tallies; `is_unary`: its reports have a bit per value.
+    `number` is the class of the people, 0 in a plan without classes.
     """
 
     indicator: int
@@ -35,6 +38,7 @@ class Place:
     words: slice
     rows: NDArray[np.int64]
     is_unary: bool
+    number: int = 0
 
 
 class StudySanitiser:
@@ -48,7 +52,8 @@ class StudySanitiser:
 
     def __init__(self, plan: PlanSpec, *, prf: KeyedPrf) -> None:
         self.plan = plan
-        self._sanitiser = Sanitiser(plan, prf)
+        self._of_class = [Sanitiser(own, prf) for own in plan.of_classes]
+        self._sanitiser = self._of_class[0]  # all classes are asked alike
         self._locations = (
             None if plan.location is None else LocationSanitiser(plan.location, prf, plan.version)
         )
@@ -60,15 +65,37 @@ class StudySanitiser:
 
     def words(self, kind: Kind) -> int:
         """Number of words that all reports of a kind take."""
-        return plan_words(self.plan, kind=kind) + len(self._location_words(kind))
+        widths = [plan_words(own, kind=kind) for own in self.plan.of_classes]
+        return max(widths) + len(self._location_words(kind)) + (self.has_classes and kind == "static")
+
+    @property
+    def has_classes(self) -> bool:
+        """Return whether the last static word is the class."""
+        return bool(self.plan.classes)
+
+    def members(self, classes: Codes) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Number of each class, and the rows of its people; `classes` : shape (n,), NO_VALUE for none."""
+        for number in range(len(self.plan.classes)):
+            yield number, np.flatnonzero(classes == number)
 
     def starts(self, kind: Kind) -> list[int]:
-        """Word with which each report of a kind begins."""
+        """Word with which each report of a kind begins; the class is one."""
+        of_class = [self.words(kind) - 1] if self.has_classes and kind == "static" else []
+        return self.answer_starts(kind) + of_class
+
+    def answer_starts(self, kind: Kind) -> list[int]:
+        """Word with which each answer of a kind begins."""
         return sorted({words.start for words in self._words_of(kind)}) + self._location_words(kind)
 
-    def tallied(self, pseudonyms: Pseudonyms, *, kind: Kind) -> Iterator[Place]:
-        """Place of each tally of a kind: of its indicators, and of the location."""
-        yield from self.places(pseudonyms, kind=kind)
+    def tallied(self, pseudonyms: Pseudonyms, *, kind: Kind, classes: Codes | None = None) -> Iterator[Place]:
+        """Place of each tally of a kind: of its indicators, by class if there are any, and of the location.
+
+        Parameters
+        ----------
+        classes : shape (n,); of the subscribers, in a plan with classes
+        """
+        places = self.places(pseudonyms, kind=kind)
+        yield from places if classes is None else self._by_class(places, classes)
         for word in self._location_words(kind):
             everyone = np.arange(len(pseudonyms))
             yield Place(
@@ -87,14 +114,42 @@ class StudySanitiser:
                 is_unary=self.plan.is_unary(index),
             )
 
-    def static_answers(self, pseudonyms: Pseudonyms, codes: NDArray[np.uint16]) -> NDArray[np.uint16]:
+    def _by_class(self, places: Iterable[Place], classes: Codes) -> Iterator[Place]:
+        """Divide places by the class of their people."""
+        for place in places:
+            of_rows = classes[place.rows]
+            for number, rows in self.members(of_rows):
+                own = self.plan.of_class(number)
+                channel = own.answer_channel(place.indicator)
+                yield replace(
+                    place,
+                    rows=place.rows[rows],
+                    words=slice(0, n_words(channel)),
+                    is_unary=own.is_unary(place.indicator),
+                    number=number,
+                )
+
+    def static_answers(
+        self, pseudonyms: Pseudonyms, codes: Codes, *, known_classes: Codes | None = None
+    ) -> Codes:
         """Sanitised static reports, shape (n, words), of raw `codes` of shape (n, slots).
 
-        NO_VALUE where the value is empty.
+        NO_VALUE where the value is empty. With classes the last of both is the class that `codes` say.
+
+        Parameters
+        ----------
+        known_classes : shape (n,); classes that are final already, NO_VALUE where there is none
         """
         places = list(self.places(pseudonyms, kind="static"))
         raw = [codes[place.rows, place.slot] for place in places]
-        return self._reports(places, raw, pseudonyms, kind="static")
+        if not self.has_classes:
+            return self._reports(places, raw, pseudonyms, kind="static")
+        classes = codes[:, -1]
+        if known_classes is not None:
+            classes = np.where(known_classes == NO_VALUE, classes, known_classes)
+        reports = self._reports(places, raw, pseudonyms, kind="static", classes=classes)
+        reports[:, -1] = codes[:, -1]
+        return reports
 
     def event_answers(self, events: Pseudonyms, codes: NDArray[np.uint16]) -> NDArray[np.uint16]:
         """Sanitised reports of events, shape (n, words), of raw `codes` of all indicators, shape (n, d)."""
@@ -126,6 +181,7 @@ class StudySanitiser:
         *,
         day: int,
         grid_codes: NDArray[np.uint16] | None = None,
+        classes: Codes | None = None,
     ) -> NDArray[np.uint16]:
         """Sanitised reports of one day, shape (n, words), of raw `codes` of shape (n, daily indicators).
 
@@ -135,13 +191,14 @@ class StudySanitiser:
         ----------
         grid_codes : shape (n,); cell of the grid in which the main cell of the day lies, NO_VALUE for none;
             needed where the plan has locations
+        classes : shape (n,); needed where the plan has classes
         """
         places = list(self.places(pseudonyms, kind="daily"))
         raw = []
         for column, place in enumerate(places):
             days = self._sanitiser.answer_days(place.indicator, pseudonyms[place.rows])
             raw.append(_on_day(days, day, codes[place.rows, column]))
-        reports = self._reports(places, raw, pseudonyms, kind="daily", day=day)
+        reports = self._reports(places, raw, pseudonyms, kind="daily", day=day, classes=classes)
         if self._locations is not None:
             if grid_codes is None:
                 raise ValueError("grid_codes must be given: the plan has locations")
@@ -157,6 +214,7 @@ class StudySanitiser:
         *,
         kind: Kind,
         day: int = 0,
+        classes: Codes | None = None,
     ) -> NDArray[np.uint16]:
         """Reports of one kind, of the raw codes at each place; on the day, if they are daily."""
         reports = np.full((len(pseudonyms), self.words(kind)), NO_VALUE, np.uint16)
@@ -167,6 +225,18 @@ class StudySanitiser:
             sent = self._sanitiser.reports(pseudonyms, values)
             for place in places:
                 reports[:, place.words] = sent[place.indicator]
+            return reports
+        if self.has_classes:
+            if classes is None:
+                raise ValueError("classes must be given: the plan has some")
+            # A person answers one indicator, so that all codes of a kind fit into one column.
+            column = np.full(len(pseudonyms), -1, np.int32)
+            for place, codes in zip(places, raw, strict=True):
+                column[place.rows] = _values(codes)
+            for place in self._by_class(places, classes):
+                asked = pseudonyms[place.rows], column[place.rows]
+                answers = self._of_class[place.number].report(place.indicator, *asked)
+                reports[place.rows, place.words] = answers
             return reports
         for place, codes in zip(places, raw, strict=True):
             people = pseudonyms[place.rows]

@@ -378,6 +378,41 @@ class ExtrapolationAnswer(Strict):
     )
 
 
+class ClassRow(Strict):
+    """Share of one category in one class of subscribers."""
+
+    study: Slug
+    indicator: Slug
+    first_day: date
+    last_day: date
+    plan_version: int
+    mechanism: str
+    epsilon: float = Field(description="nominal epsilon of one answer, the largest of all classes")
+    unit: Literal["attribute", "profile"] = Field(description="privacy unit")
+    n_visitors: Visitors
+    n_reports: int | None
+    class_: str | None = Field(
+        alias="class", description="slug; null: all classes, assuming that they have the same shares"
+    )
+    class_epsilon: float | None = Field(description="nominal epsilon of one answer in the class")
+    class_visitors: int | None = Field(description="visitors of the class, as counted")
+    class_reports: int | None = Field(description="answers of the class")
+    category: str
+    frequency: Share
+    std_error: Share
+    ci_low: Share
+    ci_high: Share
+    status: Status
+
+
+class ClassesAnswer(Strict):
+    """Shares by class in one window."""
+
+    sentence: str = Field(description="what a test of equal shares found, or why nothing is shown")
+    p_value: float | None = Field(description="of the test; null: there is none")
+    rows: list[ClassRow] = Field(description="none where the small-cell rule hides a class")
+
+
 class ModelRow(Strict):
     """Modelled share of all visitors with one combination."""
 

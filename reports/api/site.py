@@ -19,6 +19,7 @@ from reports.api.answers import (
     refuse_unknown,
 )
 from reports.api.auth import Session, Token, any_study_of, reader_of, study_of
+from reports.api.classes import classes_answer
 from reports.api.comparisons import change_answer
 from reports.api.crosstab import association_answer, model_answer, query_answer
 from reports.api.document import DocumentedApi
@@ -297,6 +298,20 @@ def extrapolation(
     refuse_unknown(request, "from", "to")
     found = _indicator(request, study, indicator)
     return extrapolation_answer(request, found, window_between(found.study, first, last))
+
+
+@api.get(
+    INDICATOR + "/classes",
+    response=answers(schemas.ClassesAnswer),
+    summary=gettext_noop("Shares by class of subscribers"),
+)
+def classes(
+    request: HttpRequest, study: str, indicator: str, first: From = None, last: To = None
+) -> HttpResponseBase:
+    """Shares in each class, which has its own epsilon, and in all of them if a test finds no difference."""
+    refuse_unknown(request, "from", "to")
+    found = _indicator(request, study, indicator)
+    return classes_answer(request, found, window_between(found.study, first, last))
 
 
 @api.get(

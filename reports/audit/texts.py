@@ -110,6 +110,7 @@ API_WORDS = {
     "model": pgettext_lazy("what the API gave", "modelled three-way table"),
     "means": pgettext_lazy("what the API gave", "means by category"),
     "extrapolation": pgettext_lazy("what the API gave", "total scaled by category"),
+    "classes": pgettext_lazy("what the API gave", "shares by class"),
     "features": pgettext_lazy("what the API gave", "description of the map service"),
     "conformance": pgettext_lazy("what the API gave", "standards supported by the map service"),
     "collections": pgettext_lazy("what the API gave", "list of maps"),

@@ -76,6 +76,7 @@ class Reason(StrEnum):
     BLANK = "blank"
     NOISY = "noisy"
     NUMBER = "number"
+    CLASSES = "classes"
     SMALL = "small"
     NO_BASELINE = "no_baseline"
     OTHER_CATEGORIES = "other_categories"
@@ -201,7 +202,7 @@ def compare_windows(indicator: Indicator, window: Window, reference: Window, *, 
     """
     if window == reference:
         raise NotComparableError(Reason.SAME_WINDOWS)
-    (((report, other), tallies),) = reports_with_tallies([indicator], [[window, reference]])
+    (((report, other), tallies),) = _read([indicator], [[window, reference]])
     _check_readable(report, other)
     intervals = _scaled(_between_windows(tallies, window, reference, of=of), indicator, of=of)
     rows = _shown(report, other)
@@ -218,7 +219,7 @@ def windows_test(
     """
     if window == reference:
         raise NotComparableError(Reason.SAME_WINDOWS)
-    (((report, other), tallies),) = reports_with_tallies([indicator], [[window, reference]])
+    (((report, other), tallies),) = _read([indicator], [[window, reference]])
     _check_readable(report, other)
     return report, other, _overall(tallies, (report, other))
 
@@ -254,7 +255,7 @@ def compare_categories(
     """
     if category == reference:
         raise NotComparableError(Reason.SAME_CATEGORIES)
-    (((report,), tallies),) = reports_with_tallies([indicator], [[window]])
+    (((report,), tallies),) = _read([indicator], [[window]])
     _check_readable(report)
     codes = range(len(indicator.categories))
     if report.estimates[reference].is_hidden:
@@ -286,7 +287,7 @@ def compare_baseline(
     others = [other.first_day for other in single_days_of(indicator.study) if other.first_day != day]
     chosen = [other for other in others if baseline is None or other in baseline]
     asked = [Window(other, other) for other in (day, *chosen)]
-    (((report, *reports), tallies),) = reports_with_tallies([indicator], [asked], full=1)
+    (((report, *reports), tallies),) = _read([indicator], [asked], full=1)
     _check_readable(report)
     readable = [other for other in reports if other.status in READABLE]
     if not readable:
@@ -325,7 +326,7 @@ def compare_studies(
     """
     if not _has_same_categories(indicator, other):
         raise NotComparableError(Reason.OTHER_CATEGORIES)
-    (((report,), tallies), ((reference,), other_tallies)) = reports_with_tallies(
+    (((report,), tallies), ((reference,), other_tallies)) = _read(
         [indicator, other], [[window], [other_window]]
     )
     _check_readable(report, reference)
@@ -363,6 +364,15 @@ def comparable_indicators(indicator: Indicator, *, among: QuerySet[Study]) -> li
 
 def _has_same_categories(indicator: Indicator, other: Indicator) -> bool:
     return sorted(indicator.categories) == sorted(other.categories)
+
+
+def _read(
+    indicators: Sequence[Indicator], windows: Sequence[Sequence[Window]], *, full: int | None = None
+) -> list[tuple[list[WindowReport], IndicatorTallies]]:
+    """Read reports and tallies; NotComparableError if classes answer by different channels."""
+    if any(each.study.classes for each in indicators):
+        raise NotComparableError(Reason.CLASSES)
+    return reports_with_tallies(indicators, windows, full=full)
 
 
 def _check_readable(*reports: WindowReport) -> None:

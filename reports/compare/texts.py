@@ -352,6 +352,11 @@ def not_comparable(error: NotComparableError) -> str:
             "This study hides small categories, so this comparison is not shown. Choose other days or "
             "categories."
         ),
+        Reason.CLASSES: gettext(
+            "Comparisons are not available for this study yet, because its classes answer with different "
+            "epsilons. Compare the intervals in the report instead. If two intervals do not overlap, the "
+            "figures differ."
+        ),
         Reason.NUMBER: gettext(
             "This indicator is a number. To compare its mean on different days, open the report and "
             "choose the days there."

@@ -90,6 +90,9 @@ def _answer(
             if kind == Kind.WINDOWS
             else "",
         }
+    if indicator.study.classes:
+        reason = texts.not_comparable(NotComparableError(Reason.CLASSES))
+        return {"state": "not_comparable", "reason": reason, "total_words": ""}
     if not is_complete(query, kind):
         return {"state": "ask"}
     try:

@@ -105,10 +105,10 @@ class Joint:
 
 
 def is_selectable(spec: PlanSpec, indicator: Indicator) -> bool:
-    """Return whether shares of categories of a single indicator are added up: no numbers, moves or events."""
+    """Return whether shares of categories are added up: of no numbers, moves, events and classes."""
     asked = spec.indicators[spec.index(indicator.slug)]
     has_shares = not asked.parts and asked.scale is None and indicator.max_moves is None
-    return has_shares and not indicator.study.of_events
+    return has_shares and not indicator.study.of_events and not spec.classes
 
 
 def selectable_indicators(study: Study) -> list[Joint]:

@@ -91,6 +91,9 @@ def _categories(study: Study) -> Section:
             gettext("as totals, with no records of individuals"),
         ),
     ]
+    if study.classes:
+        public = gettext("encrypted, with a keyed pseudonym, and without noise, because it is public")
+        rows.insert(-1, (gettext("Class of the subscriber"), gettext("operator zone"), public))
     if hasattr(study, "slots"):
         kept_until = gettext(
             "for each person and day, the last cell in each quarter-hour and the time slots already "

@@ -4,9 +4,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 from django.db.models import Q
 
 from ldp import GrrChannel, IndicatorSpec, PlanSpec
+from ldp.estimation.classes import ClassChannel, ClassReports
+from ldp.estimation.tallies import class_blocks
+from ldp.estimation.unions import union
 from ldp.estimation.windows import IndicatorTallies, Window
 from ldp.privacy.plans import AnswerChannel, ReportChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
@@ -18,8 +22,32 @@ from reports.estimates.noise import AnswerNoise, answer_noise
 from reports.estimates.small_categories import Hidden
 from reports.studies.models import Indicator
 from reports.studies.plan_models import Plan
-from reports.studies.queries import Counts, counts_of, visitors_of
-from reports.studies.tally_models import Tally
+from reports.studies.queries import Counts, class_visitors, counts_of, visitors_of
+from reports.studies.tally_models import Tally, VisitorTally
+
+
+class ClassesError(ValueError):
+    """Asked for tallies of one channel in a study with classes, each of which has its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassTallies:
+    """Tallies of one class: reports by category, all reports, visitors, and the channel of its answers."""
+
+    counts: Counts
+    n_reports: Counts
+    visitors: Counts
+    channel: ClassChannel
+
+    def reports(self, window: Window) -> ClassReports:
+        """Return the reports of a window."""
+        days = window._asdict()
+        return ClassReports(
+            counts=union(self.counts, **days),
+            n_reports=int(union(self.n_reports, **days)),
+            n_visitors=int(union(self.visitors, **days)),
+            channel=self.channel,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +56,8 @@ class Loaded:
 
     codes, counts : by code, as they are stored, and by category; those of GRR and OUE are the same
     by_category : reports about each category: of a number those on its cut, else `n_reports`
+    classes : of a study with classes; then codes and counts are sums of reports by different channels, which
+        say nothing of shares
     parts : of a joint indicator in a study with small categories: its parts
     hidden : by window, what the small-category rule hides, as far as it was asked for
     """
@@ -45,6 +75,7 @@ class Loaded:
     visitors: Counts
     notes: tuple[DayNote, ...]
     noise: AnswerNoise | None
+    classes: tuple[ClassTallies, ...] = ()
     parts: tuple["Loaded", ...] = ()
     hidden: dict[Window, Hidden | None] = field(default_factory=dict)
 
@@ -88,6 +119,9 @@ def _decode(indicator: Indicator, tally: Tally, *, notes: Sequence[DayNote]) -> 
     channel = plan.channel(index)
     codes = counts_of(tally.counts, shape=(plan.tally_sizes[index], *plan.tally_shape))
     n_reports = counts_of(tally.n_reports, shape=plan.tally_shape)
+    classes = _classes(plan, index, codes, tally.plan.study.visitor_tally) if plan.classes else ()
+    if classes:
+        codes = np.sum([each.counts for each in classes], axis=0)
     return Loaded(
         indicator=indicator,
         plan=tally.plan,
@@ -102,6 +136,18 @@ def _decode(indicator: Indicator, tally: Tally, *, notes: Sequence[DayNote]) -> 
         visitors=visitors_of(tally.plan.study.visitor_tally),
         notes=tuple(notes),
         noise=answer_noise(plan, tally.plan.study),
+        classes=classes,
+    )
+
+
+def _classes(plan: PlanSpec, index: int, blocks: Counts, visitors: VisitorTally) -> tuple[ClassTallies, ...]:
+    own = class_blocks(blocks, n_classes=len(plan.classes))
+    here = class_visitors(visitors, plan)
+    channels = [each.answer_channel(index) for each in plan.of_classes]
+    return tuple(
+        ClassTallies(counts=block[:-1], n_reports=block[-1], visitors=people, channel=channel)
+        for block, people, channel in zip(own, here, channels, strict=True)
+        if isinstance(channel, ClassChannel)
     )
 
 
@@ -113,7 +159,12 @@ def _names_one(channel: AnswerChannel) -> bool:
 
 
 def tallies_of(loaded: Loaded) -> IndicatorTallies:
-    """Return tallies as input of the library's comparisons; only of exact counts; of a number by code."""
+    """Return tallies as input of the library's comparisons; only of exact counts; of a number by code.
+
+    ClassesError in a study with classes.
+    """
+    if loaded.classes:
+        raise ClassesError(f"{loaded.indicator.slug} has a channel for each class")
     return IndicatorTallies(
         counts=loaded.codes if isinstance(loaded.channel, ThresholdChannel | WaveChannel) else loaded.counts,
         n_reports=loaded.n_reports,

@@ -10,8 +10,9 @@ from django.db.models import Count, QuerySet
 from django.utils.translation import gettext
 from numpy.typing import NDArray
 
-from ldp import PlanSpec, all_unions, pure_frequencies, union
+from ldp import NoReportsError, PlanSpec, all_unions, pure_frequencies, union
 from ldp.estimation import windows as ldp_windows
+from ldp.estimation.classes import ClassReports, stratified
 from ldp.estimation.estimators import ENDLESS
 from ldp.estimation.multiple import above_zero
 from ldp.estimation.noisy_estimators import NoisyTotal
@@ -131,8 +132,8 @@ def surely_present(report: WindowReport) -> list[Estimate] | None:
     if report.status != Status.OK or report.noisy_visitors is not None or not report.n_reports:
         return None
     spec = PlanSpec.from_json(report.plan.spec)
-    if spec.indicators[spec.index(report.indicator.slug)].scale is not None:  # its shares are of one number
-        return None
+    if spec.classes or spec.indicators[spec.index(report.indicator.slug)].scale is not None:
+        return None  # reports by several channels; shares of one number
     shown = [each for each in report.estimates if not each.is_hidden]
     if not shown:
         return []
@@ -256,6 +257,14 @@ def window_report(indicator: Indicator, window: Window) -> WindowReport:
     return indicator_reports(indicator, [window])[0]
 
 
+def report_with_classes(
+    indicator: Indicator, window: Window
+) -> tuple[WindowReport, tuple[ClassReports, ...]]:
+    """Estimates in one window, and the reports of each class if there are any, of the same publication."""
+    (loaded,) = load([indicator])
+    return _window_report(loaded, window), tuple(each.reports(window) for each in loaded.classes)
+
+
 def indicator_reports(indicator: Indicator, windows: Iterable[Window]) -> list[WindowReport]:
     """Estimates of an indicator in several windows; each tally is read once."""
     (loaded,) = load([indicator])
@@ -279,6 +288,16 @@ def reports_with_tallies(
             ],
             tallies_of(loaded),
         )
+        for loaded, chosen in zip(load(indicators), windows, strict=True)
+    ]
+
+
+def all_reports(
+    indicators: Sequence[Indicator], windows: Sequence[Sequence[Window]]
+) -> list[list[WindowReport]]:
+    """Estimates of several indicators in their windows, all of the same publication."""
+    return [
+        [_window_report(loaded, window) for window in chosen]
         for loaded, chosen in zip(load(indicators), windows, strict=True)
     ]
 
@@ -378,7 +397,7 @@ def _estimates(
     found = _figures(loaded, window, counts, n_reports=n_reports, n_visitors=n_visitors)
     if found is None:
         # Neither counts that could be noise alone nor cuts without reports mean that nothing was collected.
-        is_there = loaded.noise is not None or loaded.spec.scale is not None
+        is_there = loaded.noise is not None or loaded.spec.scale is not None or bool(loaded.classes)
         status = Status.NOT_RELIABLE if is_there and status == Status.OK else status
         blanks = zip(categories, counts.tolist(), french, strict=True)
         return tuple(Estimate(category=a, reports=n, status=status, category_fr=b) for a, n, b in blanks)
@@ -463,7 +482,12 @@ def _figures(
         return None
     # Which of a person's moves was reported is a draw, too: all reports are a sample.
     n_population = n_visitors if loaded.spec.moves is None else ENDLESS
-    if isinstance(loaded.channel, WaveChannel):
+    if loaded.classes:
+        try:
+            result = stratified([each.reports(window) for each in loaded.classes], level=LEVEL)
+        except NoReportsError:  # a class of which no one reported: its shares are not known
+            return None
+    elif isinstance(loaded.channel, WaveChannel):
         codes = union(loaded.codes, **window._asdict())
         result = wave_survival(codes, channel=loaded.channel, n_population=n_population, level=LEVEL)
     else:

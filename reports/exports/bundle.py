@@ -100,6 +100,13 @@ def _refuse_hidden(study: Study) -> None:
                 "in a bundle can recompute reports only from exact counts. Choose another format."
             )
         )
+    if study.classes:
+        raise ExportError(
+            gettext(
+                "No bundle is available for this study yet, because its classes answer with different "
+                "epsilons. Choose another format."
+            )
+        )
     unions = visitor_unions(study)
     if study.small_category:
         raise ExportError(

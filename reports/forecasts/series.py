@@ -21,7 +21,14 @@ from ldp.protocols.numbers.wave import WaveChannel
 from ldp.protocols.projective_space import value_reports
 from reports.estimates.coverage import coverage_of
 from reports.estimates.noise import answer_noise
-from reports.estimates.queries import Window, WindowReport, reports_with_tallies, visitor_unions
+from reports.estimates.queries import (
+    Window,
+    WindowReport,
+    indicator_reports,
+    reports_with_tallies,
+    single_days_of,
+    visitor_unions,
+)
 from reports.events.queries import events_by_day
 from reports.forecasts.holidays import SUNDAY, holidays_between
 from reports.slots.queries import Presence, SlotStatus
@@ -120,16 +127,20 @@ def visitor_days(study: Study) -> list[NamedFigures]:
 
 def category_days(indicator: Indicator) -> list[NamedFigures]:
     """Share of each category on each day, up to the last day with answers."""
-    reports, tallies = _reports(indicator, last=indicator.study.days)
+    if indicator.study.classes:
+        reports = indicator_reports(indicator, single_days_of(indicator.study))
+        errors = [[each.std_error for each in report.estimates] for report in reports]
+        variances = np.array(errors, np.float64) ** 2
+    else:
+        reports, tallies = _reports(indicator, last=indicator.study.days)
     # A forecast that fills a gap would reveal a hidden day.
     hidden = {each.category for report in reports for each in report.estimates if each.is_hidden}
     shares = np.array([[each.frequency for each in report.estimates] for report in reports], np.float64)
-    columns = zip(
-        indicator.categories, shares.T.tolist(), _variances(reports, tallies, shares).T.tolist(), strict=True
-    )
+    if not indicator.study.classes:
+        variances = _variances(reports, tallies, shares)
+    columns = zip(indicator.categories, shares.T.tolist(), variances.T.tolist(), strict=True)
     return _figures(
-        indicator.study,
-        {name: (values, variances) for name, values, variances in columns if name not in hidden},
+        indicator.study, {name: (values, noise) for name, values, noise in columns if name not in hidden}
     )
 
 

@@ -41,7 +41,11 @@ from reports.studies.queries import has_unions
 _OF_DAILY: Final = (Show.ARRIVALS, Show.RETURNING, Show.WINDOW)
 
 
-class NoisyTotalsError(WindowError):
+class NoMovementError(WindowError):
+    """There are no such figures for the study; `str()` says why."""
+
+
+class NoisyTotalsError(NoMovementError):
     """Totals of the study have presence noise: differences of them have errors that are not computed."""
 
     def __init__(self) -> None:
@@ -50,6 +54,18 @@ class NoisyTotalsError(WindowError):
                 "Arrivals, departures and returns are not shown for this study, because its totals "
                 "contain presence noise. Each of these figures would be a difference between noisy "
                 "totals, and the error of such a difference is not computed."
+            )
+        )
+
+
+class ClassesError(NoMovementError):
+    """Answers of the classes of the study have different noise: no error of a difference is computed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            gettext(
+                "Arrivals, departures and returns are not available for this study yet, because its classes "
+                "answer with different epsilons."
             )
         )
 
@@ -87,7 +103,7 @@ def available_shows(indicator: Indicator) -> tuple[Show, ...]:
 def movement(
     indicator: Indicator, *, show: Show | None = None, cohort: int | None = None, window: Window | None = None
 ) -> Movement:
-    """Totals of every day, and one figure per category; NoisyTotalsError if the study has presence noise.
+    """Totals of every day, and one figure per category; NoMovementError if the study has noise or classes.
 
     Parameters
     ----------
@@ -99,6 +115,8 @@ def movement(
     study = indicator.study
     if study.presence is not None:
         raise NoisyTotalsError
+    if study.classes:
+        raise ClassesError
     notes = tuple(study.day_notes.all())
     whole = Window(1, study.days if has_unions(indicator) else 1)
     [((report,), tallies)] = reports_with_tallies([indicator], [[whole]])

@@ -14,7 +14,7 @@ from reports.estimates.queries import WindowError
 from reports.movement import charts as charts_movement
 from reports.movement import texts
 from reports.movement.figures import OF_A_DAY, Movement, Show, Unit
-from reports.movement.queries import NoisyTotalsError, movement
+from reports.movement.queries import NoMovementError, movement
 from reports.movement.query import Asked, asked_of, counted_window
 from reports.privacy.statement.document import protections
 from reports.studies.models import Indicator
@@ -36,7 +36,7 @@ def movements(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
         status = 400
     try:
         result = movement(found, **asked)
-    except NoisyTotalsError as error:
+    except NoMovementError as error:
         context["refusal"] = str(error)
         return render(request, "movement/movement.html", context, status=status)
     context |= _context(request.GET, found, result)

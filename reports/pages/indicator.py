@@ -37,6 +37,7 @@ from reports.flows.visited import visited_items
 from reports.maps import zones as maps
 from reports.maps.views import map_context
 from reports.numbers.charts import survival_figure
+from reports.pages.classes import classes_context
 from reports.pages.events import events_indicator
 from reports.pages.extrapolation import extrapolation_context
 from reports.pages.grouping import grouping_context
@@ -111,7 +112,7 @@ def window_context(
     if report.cuts is not None and context["state"] == "report":
         context |= number_context(report, query=asked)
     if context["state"] == "report":
-        context |= means_context(report) | extrapolation_context(report)
+        context |= means_context(report) | extrapolation_context(report) | classes_context(report)
     context |= _report_context(report, options)
     return context | grouping_context(report, options=options, query=query)
 

@@ -104,11 +104,19 @@ def synthesise(
 
     Raises
     ------
-    PopulationError : the study has no visitors, or so few that their number is hidden; people is out of range
+    PopulationError : the study has no visitors, or so few that their number is hidden, or it has classes;
+        people is out of range
     """
     if people is not None and not 1 <= people <= MOST_PEOPLE:
         text = gettext("The number of people must be from 1 to %(most)d, not %(people)d.")
         raise PopulationError(text % {"most": MOST_PEOPLE, "people": people})
+    if study.classes:
+        raise PopulationError(
+            gettext(
+                "Synthetic people are not available for this study yet, because its classes answer with "
+                "different epsilons."
+            )
+        )
     tick(0)
     indicators = list(study.indicators.all())
     windows = windows_of(study)

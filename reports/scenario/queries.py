@@ -264,7 +264,7 @@ class Prepared:
 
     def _categories(self, people: Bar) -> tuple[Bar, ...]:
         """Bars by category; none where so few people are meant that they are hidden, or no one answered."""
-        if self.loaded is None or 0 < people.most < self.small_cell:
+        if self.loaded is None or self.loaded.classes or 0 < people.most < self.small_cell:
             return ()
         noise = None
         if self.noise is not None and self.loaded.noise is not None:

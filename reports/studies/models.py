@@ -46,6 +46,9 @@ class Study(models.Model):
         blank=True,
         help_text="list of market shares by category; null = none",
     )
+    classes = models.JSONField(
+        null=True, blank=True, help_text="list of {slug, name, name_fr} in the order of the plan; null = none"
+    )
     min_publication = models.PositiveIntegerField()
     small_cell = models.PositiveIntegerField(
         default=0, help_text="windows with fewer visitors are not shown; 0 = no such rule"
@@ -111,6 +114,11 @@ class Study(models.Model):
     def shares_by_category(self) -> list[CategoryShares]:
         """Market shares by category of some indicators, in the order of their categories."""
         return [CategoryShares.from_json(each) for each in self.category_shares or ()]
+
+    @property
+    def shown_classes(self) -> list[str]:
+        """Names of the classes of subscribers, in the active language."""
+        return [in_language(each["name"], each["name_fr"]) for each in self.classes or ()]
 
     @property
     def of_events(self) -> bool:

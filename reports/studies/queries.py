@@ -39,8 +39,17 @@ def visitors_of(tally: VisitorTally) -> Counts:
 
 def stays_of(tally: VisitorTally, plan: Plan) -> dict[str, Counts]:
     """Return the plan's further tallies of presence, by name; int64 of shape (days + 1, days + 1)."""
-    names, square = plan.spec.get("tallies", []), (tally.study.days + 1, tally.study.days + 1)
-    return dict(zip(names, counts_of(tally.stays, shape=(len(names), *square)), strict=True))
+    names = plan.spec.get("tallies", [])
+    return dict(zip(names, _all_stays(tally)[: len(names)], strict=True))
+
+
+def class_visitors(tally: VisitorTally, plan: PlanSpec) -> Counts:
+    """Visitors of each class, by its place in the plan; int64 of shape (classes, days + 1, days + 1)."""
+    return _all_stays(tally)[len(plan.tallies) :]
+
+
+def _all_stays(tally: VisitorTally) -> Counts:
+    return counts_of(tally.stays, shape=(-1, tally.study.days + 1, tally.study.days + 1))
 
 
 def counts_of(blob: bytes | memoryview, *, shape: tuple[int, ...]) -> Counts:

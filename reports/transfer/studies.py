@@ -113,6 +113,10 @@ def study_fields(definition: StudyDefinition) -> dict[str, Any]:
         "units": Study.Units.EVENTS if definition.of_events else Study.Units.VISITORS,
         "market_share": definition.market_share,
         "category_shares": _shares_of(definition),
+        "classes": [
+            {"slug": each.slug, "name": each.name, "name_fr": each.name_fr} for each in definition.classes
+        ]
+        or None,
         "min_publication": definition.min_publication,
         "presence": None if presence is None else presence.to_json(),
         "small_cell": definition.small_cell,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ldp
+from ldp.estimation.tallies import class_blocks
 from ldp.keyed.noise.presence import noise_delta
 from ldp.keyed.tallying import tally_stays
 from ldp.privacy.presence import first_days
@@ -38,6 +39,7 @@ class People:
     bitmaps: NDArray[np.uint64]
     static: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
     daily: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
+    classes: NDArray[np.int64] | None = None
 
     @property
     def pseudonyms(self) -> NDArray[np.uint64]:
@@ -142,7 +144,8 @@ def of_days(study: Study, numbers: Mapping[int, int]) -> People:
 def publish(study: Study, people: People, *, key: bytes = bytes(16), voided_days: int = 0) -> ldp.Delta:
     plan = Plan.objects.get(study=study)
     spec = ldp.PlanSpec.from_json(plan.spec)
-    delta = _delta(spec, people, sanitiser=ldp.Sanitiser(spec, ldp.KeyedPrf(key)))
+    sanitiser = ldp.Sanitiser(spec.of_classes[0], ldp.KeyedPrf(key))
+    delta = _delta(spec, people, sanitiser=sanitiser)
     apply(study, plan, delta, voided_days=voided_days)
     return delta
 
@@ -176,6 +179,9 @@ def published(*asked: IndicatorDefinition, n: int = 4000, gap: int = 0, **change
 
 def _delta(spec: ldp.PlanSpec, people: People, *, sanitiser: ldp.Sanitiser, sign: int = 1) -> ldp.Delta:
     delta = ldp.Delta.zero(spec)
+    if spec.classes:
+        _add_classes(spec, people, delta, sign=sign)
+        return delta
     ldp.tally_visitors(people.bitmaps, delta.visitors, sign=sign)
     tally_stays(people.bitmaps, delta.stays, tallies=spec.tallies, sign=sign)
     static = sanitiser.reports(people.pseudonyms, _values(spec, people, sanitiser, day=None), day=1)
@@ -188,6 +194,21 @@ def _delta(spec: ldp.PlanSpec, people: People, *, sanitiser: ldp.Sanitiser, sign
         words = static[index] if asked.kind == "static" else np.stack(daily, axis=1)
         ldp.tally_reports(people.bitmaps, words, delta, index=index, is_unary=spec.is_unary(index), sign=sign)
     return delta
+
+
+def _add_classes(spec: ldp.PlanSpec, people: People, delta: ldp.Delta, *, sign: int) -> None:
+    """Add the people of each class, as if they were all of a study."""
+    for number, own in enumerate(spec.of_classes):
+        rows = people.classes == number
+        some = replace(people, bitmaps=np.where(rows, people.bitmaps, np.uint64(0)))
+        part = _delta(own, some, sanitiser=ldp.Sanitiser(own, ldp.KeyedPrf(bytes(16))), sign=sign)
+        delta.visitors[...] += part.visitors
+        delta.stays[number] += part.visitors
+        for index, (counts, n_reports) in enumerate(zip(part.counts, part.n_reports, strict=True)):
+            block = class_blocks(delta.counts[index], n_classes=len(spec.classes))[number]
+            block[:-1] += counts
+            block[-1] += n_reports
+            delta.n_reports[index][...] += n_reports
 
 
 def _values(spec: ldp.PlanSpec, people: People, sanitiser: ldp.Sanitiser, *, day: int | None) -> Any:

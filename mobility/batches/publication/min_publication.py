@@ -73,7 +73,8 @@ def fewest_subscribers(difference: Delta, *, plan: PlanSpec) -> int:
         return 0
     of_each = []
     for index, (counts, n_reports) in enumerate(zip(difference.counts, difference.n_reports, strict=True)):
-        has_bits = index < plan.d and plan.is_unary(index)  # the last tally may be of places
+        # The last tally may be of places. A block of a class counts reports once more, in its last row.
+        has_bits = index < plan.d and (plan.is_unary(index) or bool(plan.classes))
         of_each.append(max(_most(each) for each in (n_reports, *(counts if has_bits else [counts]))))
     of_answers, of_places = of_each[: plan.d], of_each[plan.d :]
     # If each subscriber answers one indicator, different indicators have different subscribers.

@@ -280,11 +280,19 @@ def _close_slots(state: ShardState, moves: DayMoves, days: Days) -> tuple[SlotCo
 def _final_answers(state: ShardState, grouped: GroupedEvents) -> tuple[NDArray[np.uint16], int]:
     """Static reports of the batch's subscribers, and how many would differ from one that is final already."""
     sanitiser, values = state.study.sanitiser, grouped.values
-    fresh = sanitiser.static_answers(values.pseudonym, values.codes)
     known = final_answers(state.presence, state.answers, values.pseudonym)
+    classes = None
+    if sanitiser.has_classes:
+        # It decides how answers are sanitised: the first one counts, also of a day that is not published.
+        if (known[:, -1] == NO_VALUE).any():
+            for seen in state.days().values():
+                known = _answers_of(seen).fill(values.pseudonym, known)
+        classes = known[:, -1]
+    fresh = sanitiser.static_answers(values.pseudonym, values.codes, known_classes=classes)
     conflicting = differing_reports(known, fresh, starts=sanitiser.starts("static"))
     static = np.where(known == NO_VALUE, fresh, known)
-    if sanitiser.words("static") and (static == NO_VALUE).all(axis=1).any():
+    starts = sanitiser.answer_starts("static")
+    if starts and (static[:, starts] == NO_VALUE).all(axis=1).any():
         # They may have answered on a day on which they did not stay long enough to be visitors.
         for seen in state.days().values():
             static = _answers_of(seen).fill(values.pseudonym, static)
@@ -322,13 +330,20 @@ def _arrivals(
         rows = rows[shared_rows(seen.pseudonym[rows], only)[0]]
     pseudonym = seen.pseudonym[rows]
     codes = study.daily.codes(seen, rows, day=day, part=part)
+    # A subscriber extract may have come since the day state was written.
+    static = state.answers.fill(pseudonym, seen.static[rows])
     grid_codes = study.daily.grid_codes(seen, rows, part=part)
     return changes.DayArrivals(
         day=day,
         pseudonym=pseudonym,
-        # A subscriber extract may have come since the day state was written.
-        static=state.answers.fill(pseudonym, seen.static[rows]),
-        daily=study.sanitiser.daily_answers(pseudonym, codes, day=day, grid_codes=grid_codes),
+        static=static,
+        daily=study.sanitiser.daily_answers(
+            pseudonym,
+            codes,
+            day=day,
+            grid_codes=grid_codes,
+            classes=static[:, -1] if study.sanitiser.has_classes else None,
+        ),
     )
 
 

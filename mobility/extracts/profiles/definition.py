@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from reports.studies.studyfile import IndicatorDefinition, StudyDefinition
 from reports.studies.studyfile.formats import ISO, Delimiter
@@ -63,6 +63,7 @@ class Profile:
     columns : column of each static indicator that these files hold, by slug
     tables : what the texts of these columns mean, by slug
     operators : columns of operators' countries, by slug of the visitor category that needs one
+    class_column, classes : column of the class of each subscriber, and its texts; None = there are no classes
     """
 
     name: str
@@ -77,6 +78,8 @@ class Profile:
     tables: Mapping[str, ValueTable] = field(default_factory=dict)
     operators: Mapping[str, str] = field(default_factory=dict)
     person: str | None = None
+    class_column: str | None = None
+    classes: ValueTable | None = None
 
     @property
     def all_columns(self) -> tuple[str, ...]:
@@ -87,7 +90,7 @@ class Profile:
     @property
     def value_columns(self) -> tuple[str, ...]:
         """All columns of static values, each once."""
-        names = (*self.columns.values(), *self.operators.values())
+        names = (*self.columns.values(), *self.operators.values(), self.class_column)
         return tuple(dict.fromkeys(name for name in names if name))
 
 
@@ -108,6 +111,7 @@ def default_profile(definition: StudyDefinition) -> Profile:
         columns=_columns(static),
         tables=_tables(static),
         operators=_operators(static),
+        **class_fields(definition),
     )
 
 
@@ -136,6 +140,14 @@ def opt_out_profile(definition: StudyDefinition) -> Profile:
     return Profile(
         name=OPT_OUT, kind="opt_out", subscriber=definition.extract.subscriber, max_bad_share=Decimal(0)
     )
+
+
+def class_fields(definition: StudyDefinition) -> dict[str, Any]:
+    """Fields of a profile of events on classes: all profiles of a study read them from the same column."""
+    if not definition.classes:
+        return {}
+    codes = {each.value.encode(): code for code, each in enumerate(definition.classes)}
+    return {"class_column": definition.plan.class_column, "classes": ValueTable(codes=codes)}
 
 
 def _columns(static: tuple[IndicatorDefinition, ...]) -> dict[str, str]:

@@ -83,6 +83,9 @@ def _read_profile(root: Table, definition: StudyDefinition) -> dict[str, Any]:
         facts["max_bad_share"] = read_bad_share(
             profile, default=bad_share_of(definition, is_events=is_events)
         )
+        if not is_events and definition.classes:
+            rule = _("must be events in a study with classes, because each row must say the class")
+            profile.add("kind", rule, facts["kind"])
         if is_events:
             facts["timestamp_format"] = read_timestamp_format(profile, default=ISO)
         else:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, Literal, Self
 
 from mobility.extracts.profiles.ages import BirthRule
-from mobility.extracts.profiles.definition import Profile, own_table
+from mobility.extracts.profiles.definition import Profile, class_fields, own_table
 from mobility.extracts.profiles.rules import ValueRule
 from reports.studies.studyfile import StudyDefinition
 from reports.studies.studyfile.formats import ISO, Delimiter
@@ -39,7 +39,8 @@ class TypedProfile:
             slug: own_table(asked[slug]) or self.rules[slug].compiled(asked[slug].categories)
             for slug in self.columns
         }
-        return Profile(**self._facts(), tables=tables)
+        of_class = class_fields(definition) if self.kind == "events" else {}
+        return Profile(**self._facts(), tables=tables, **of_class)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""

@@ -18,10 +18,17 @@ from mobility.extracts.rows.counts import HOURS, REJECTED, RowCounts
 from mobility.extracts.rows.event_zones import EventZones
 from mobility.extracts.rows.events import NO_VALUE, Events, with_people
 from mobility.extracts.rows.joints import joints_of
-from mobility.extracts.rows.lookups import UNKNOWN, Pseudonyms, PseudonymSet, pseudonyms_of, trimmed
+from mobility.extracts.rows.lookups import (
+    UNKNOWN,
+    CodeTable,
+    Pseudonyms,
+    PseudonymSet,
+    pseudonyms_of,
+    trimmed,
+)
 from mobility.extracts.rows.nights import nights_of
 from mobility.extracts.rows.outcomes import Coded, Judged
-from mobility.extracts.rows.value_columns import ValueColumns
+from mobility.extracts.rows.value_columns import ValueColumn, ValueColumns
 from mobility.extracts.rows.widths import code_slots
 from reports.studies.studyfile import StudyDefinition, VisitorRule
 
@@ -76,8 +83,10 @@ class RowCoder:
         ]
         self._columns = ValueColumns.of(profile, static, empty=EMPTY)
         self._values = self._columns.all
+        if plan.classes:
+            self._values = (*self._values, _class_column(profile, place=plan.d))
         self._joints = joints_of(plan, [value.place for value in self._columns.plain])
-        self._sanitiser = Sanitiser(plan, prf)
+        self._sanitiser = Sanitiser(plan.of_classes[0], prf)
         self._slot_of = {index: slot for slot, (index, _) in enumerate(static)}
         self._plan = plan
         self._pseudonym_key = pseudonym_key
@@ -87,7 +96,9 @@ class RowCoder:
         self._closed = np.zeros(max(256, self._days + 1), np.bool_)
         self._closed[sorted(closed_days)] = True
         self._opted_out = PseudonymSet(opted_out)
-        self.slots = code_slots(len(static), is_sampled=plan.is_sampled and not plan.events)
+        self.slots = code_slots(
+            len(static), is_sampled=plan.is_sampled and not plan.events, has_classes=bool(plan.classes)
+        )
 
     @property
     def layout(self) -> Layout:
@@ -272,7 +283,10 @@ class RowCoder:
     def _collect_codes(self, rows: NDArray[np.int32], values: NDArray[np.int32], events: Events) -> None:
         """Raw codes that may be answered: all of them, or the one of the indicator that was picked."""
         plan = self._plan
-        if not self._values:
+        if plan.classes:  # the last column, and the last slot
+            _collect_codes(rows, values[-1:], np.array([self.slots - 1], np.int64), events.codes)
+            values = values[:-1]
+        if not self._columns.all:
             return
         if self._joints or self._columns.operators:
             rows, of_columns = np.arange(len(rows), dtype=np.int32), self._columns.values(values[:, rows])
@@ -291,6 +305,13 @@ class RowCoder:
         column_of = np.full(plan.d, -1, np.int64)
         column_of[places] = np.arange(len(places))
         _collect_asked(rows, values, asked, column_of, events.codes)
+
+
+def _class_column(profile: Profile, *, place: int) -> ValueColumn:
+    """Column of the class, which every row must have: an empty one is unknown, too."""
+    if profile.class_column is None or profile.classes is None:
+        raise ValueError(f"profile {profile.name} must have the column of the classes")
+    return ValueColumn(profile.class_column, place, CodeTable.of(profile.classes, empty=UNKNOWN))
 
 
 def _note_empty(name: str, column: Column, rows: NDArray[np.integer[Any]], counts: RowCounts) -> None:

@@ -7,6 +7,7 @@ separate rule. The inner loops check no bound.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from ldp.codes import NO_ANSWER
 from ldp.errors import PlanError
 from ldp.estimation.tallies import Delta
-from ldp.keyed.tallying import tally_reports, tally_stays, tally_visitors
+from ldp.keyed.tallying import tally_class_reports, tally_reports, tally_stays, tally_visitors
 from ldp.privacy.plans import Kind
 from ldp.privacy.presence import first_days
 from mobility.extracts.rows.events import NO_VALUE
@@ -215,30 +216,45 @@ def _compared(
 
 
 def _reports_given(presence: Presence, sanitiser: StudySanitiser) -> int:
-    static = presence.static[:, sanitiser.starts("static")]
-    daily = presence.daily[:, sanitiser.starts("daily")]
+    static = presence.static[:, sanitiser.answer_starts("static")]
+    daily = presence.daily[:, sanitiser.answer_starts("daily")]
     return int((static != NO_VALUE).sum() + (daily != NO_VALUE).sum())
 
 
 def _add_tallies(delta: Delta, *signed: Signed, sanitiser: StudySanitiser) -> None:
     """Add what subscribers contribute in each state, or take it away, in place; rows as each other's."""
+    tallies, classes = sanitiser.plan.tallies, _classes_of(*signed, sanitiser=sanitiser)
     for presence, sign in signed:
         tally_visitors(presence.days, delta.visitors, sign=sign)
-        tally_stays(presence.days, delta.stays, tallies=sanitiser.plan.tallies, sign=sign)
+        tally_stays(presence.days, delta.stays[: len(tallies)], tallies=tallies, sign=sign)
+        for number, rows in () if classes is None else sanitiser.members(classes):
+            tally_visitors(presence.days[rows], delta.stays[len(tallies) + number], sign=sign)
     pseudonyms = signed[0][0].pseudonym
     signed = tuple(pair for pair in signed if pair[0].days.any())
+    tally = tally_reports
+    if sanitiser.has_classes:
+        tally = partial(tally_class_reports, n_classes=len(sanitiser.plan.classes))
     for kind in get_args(Kind):
-        for place in sanitiser.tallied(pseudonyms, kind=kind):
+        for place in sanitiser.tallied(pseudonyms, kind=kind, classes=classes):
             for presence, sign in signed:
                 words = getattr(presence, kind)[place.rows, place.words]
-                tally_reports(
+                tally(
                     presence.days[place.rows],
                     words if kind == "static" else words.swapaxes(1, 2),
                     delta,
                     index=place.indicator,
                     is_unary=place.is_unary,
                     sign=sign,
+                    **({"number": place.number} if sanitiser.has_classes else {}),
                 )
+
+
+def _classes_of(*signed: Signed, sanitiser: StudySanitiser) -> Words | None:
+    """Class of each subscriber, by the state that knows it: a class is final, so no two differ."""
+    if not sanitiser.has_classes:
+        return None
+    known = [presence.static[:, -1] for presence, _ in signed]
+    return np.asarray(np.minimum.reduce(known), np.uint16)  # NO_VALUE is the largest
 
 
 @njit(cache=True, nogil=True)

@@ -21,6 +21,10 @@ MEANINGS: Final[Mapping[str, str | Promise]] = {
     "by": _("Indicator by whose categories the mean is given."),
     "by_category": _("Category of that indicator."),
     "category": _("Category of the indicator. Empty: all visitors."),
+    "class": _("Class of subscribers. Empty: all classes, assuming that they have the same shares."),
+    "class_epsilon": _("Epsilon of one answer of the people of the class."),
+    "class_reports": _("Answers received from the class."),
+    "class_visitors": _("Visitors of the class, as counted."),
     "category_share": _("Share of the people of the category in the data. Empty: all categories."),
     "category_share_high": _(
         "Upper end of the interval of that share. Empty: a total, or a share taken as exact."

@@ -242,6 +242,7 @@ def privacy_statement(study: Study, *, with_names: bool = False) -> dict[str, An
             _indicator(by_slug[entry.slug], spec=spec, entry=entry, typed=typed[entry.slug])
             for entry in certificate.indicators
         ],
+        **_classes(plan, by_slug=by_slug),
         "location": location_facts(location_protection(spec, extra_days=plan.voided_days)),
         "presence": presence_facts(spec, study),
         **slots_facts(spec, study),
@@ -254,6 +255,55 @@ def privacy_statement(study: Study, *, with_names: bool = False) -> dict[str, An
     }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassProtection:
+    """Loss of the people of one class; epsilons are certified, not nominal."""
+
+    slug: str
+    name: str
+    shown_name: str
+    nominal: Fraction
+    spec: PlanSpec
+    certificate: Certificate
+
+
+def class_protections(plan: Plan) -> list[ClassProtection]:
+    """Protection of each class, in the order of the plan; none in a study without classes."""
+    spec, study = PlanSpec.from_json(plan.spec), plan.study
+    rows = zip(spec.classes, spec.of_classes, study.classes or (), study.shown_classes, strict=False)
+    return [
+        ClassProtection(
+            slug=asked.slug,
+            name=names["name"],
+            shown_name=shown,
+            nominal=asked.epsilon,
+            spec=own,
+            certificate=_certificate(own, plan.voided_days),
+        )
+        for asked, own, names, shown in rows
+    ]
+
+
+def _classes(plan: Plan, *, by_slug: dict[str, Indicator]) -> dict[str, Any]:
+    """Describe the classes; nothing without any."""
+    rows = [
+        {
+            "slug": each.slug,
+            "name": each.name,
+            "nominal_epsilon": exact_text(each.nominal),
+            "epsilon_attribute": str(each.certificate.epsilon_attribute),
+            "epsilon_profile": str(each.certificate.epsilon_profile),
+            "nominal_profile": exact_text(each.certificate.nominal_profile),
+            "indicators": [
+                _indicator(by_slug[entry.slug], spec=each.spec, entry=entry, typed=None)
+                for entry in each.certificate.indicators
+            ],
+        }
+        for each in class_protections(plan)
+    ]
+    return {"classes": rows} if rows else {}
+
+
 def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
     """Limits of a plan's guarantee, each with a fixed name and a text."""
     if spec.events:
@@ -264,6 +314,11 @@ def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
             "Whole profiles: made-up reports hide each of a person's values individually, but not all of "
             "them together. For all values together, the epsilon per profile applies. It is larger than "
             "the guaranteed epsilon."
+        )
+    if spec.classes:
+        limits["classes"] = gettext(
+            "Classes: the class of each person is public, and so is the epsilon that applies to it. The "
+            "totals show the exact number of visitors in each class."
         )
     limits |= daily_limits(spec)
     limits |= location_limits(location_protection(spec))

@@ -6,7 +6,12 @@ from django.views.decorators.http import require_safe
 
 from reports.accounts.access import any_study_or_404, readers_only, sees_all
 from reports.privacy.location_texts import noise_words
-from reports.privacy.statement.document import certified, privacy_statement, protections
+from reports.privacy.statement.document import (
+    certified,
+    class_protections,
+    privacy_statement,
+    protections,
+)
 from reports.privacy.statement.locations import location_protection
 from reports.privacy.statement.presence import presence_words
 from reports.privacy.statement.slots import slots_table, slots_words
@@ -35,6 +40,7 @@ def statement(request: HttpRequest, slug: str) -> HttpResponse:
         "slots": slots_words(spec, hold_minutes=study.slots.hold_minutes) if spec.slots else [],
         "slot_losses": slots_table(spec),
         "sums": sums_words(facts),
+        "classes": class_protections(plan),
         "versions": study.plans.order_by("-version"),
         "places": [] if located is None else noise_words(located),
         "protections": [(found, by_slug[found.slug]) for found in study.indicators.all()],

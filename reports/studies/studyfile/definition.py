@@ -17,6 +17,7 @@ from ldp.protocols.channels import Unit
 from ldp.protocols.numbers.threshold import Scale
 from reports.studies.names import in_language
 from reports.studies.studyfile.category_shares import CategoryShares
+from reports.studies.studyfile.class_definition import ClassDefinition
 from reports.studies.studyfile.formats import ISO, Delimiter
 from reports.studies.studyfile.hours import OF_HOURS
 from reports.studies.studyfile.lookups import Lookup
@@ -52,7 +53,7 @@ DEFAULT_POPULATION, EVENT_POPULATION = "subscribers", "events"
 _LEFT_OUT: Final = frozenset(
     {"name_fr", "categories_fr", "zones_fr", "tallies", "slots", "parts", "scale", "groups", "max_moves"}
     | {"epsilon_first", "hash_cells", "window_days", "small_category", "report", "origin", "lookup"}
-    | {"category_shares", "units", "person", "max_events"}
+    | {"category_shares", "units", "person", "max_events", "classes", "class_column"}
 )
 # Counted units.
 Units = Literal["events"]
@@ -161,6 +162,7 @@ class PlanDefinition:
     epsilon_first, hash_cells : of smp-loloha; None = half of epsilon, and two
     window_days : of smp-stream; None = seven, or all days of a shorter study
     max_events : in a study of events most events of a person that are answered; None = all
+    class_column : public column of the files with the class of each subscriber; None = there are no classes
     """
 
     mechanism: Mechanism
@@ -174,6 +176,7 @@ class PlanDefinition:
     hash_cells: HashCells | None = None
     window_days: int | None = None
     max_events: int | None = None
+    class_column: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,6 +274,7 @@ class StudyDefinition:
     key_until : day by which the study must be closed and its key destroyed; None = no such day
     category_shares : market shares of the categories of static indicators, for totals of the population
     units : what is counted: "events", one in each row; None = visitors
+    classes : of subscribers, each with its epsilon; none = all have that of the plan
     """
 
     slug: str
@@ -296,6 +300,7 @@ class StudyDefinition:
     slots: SlotsDefinition | None = None
     category_shares: tuple[CategoryShares, ...] = ()
     units: Units | None = None
+    classes: tuple[ClassDefinition, ...] = ()
 
     @property
     def of_events(self) -> bool:
@@ -336,7 +341,7 @@ class StudyDefinition:
     def reports_code(self, indicator: IndicatorDefinition) -> bool:
         """Return whether an indicator is of hours and is reported by the best code that names one."""
         is_possible = self.plan.mechanism.startswith("smp-") and self.plan.presence_epsilon is None
-        return is_possible and indicator.derive in OF_HOURS
+        return is_possible and not self.classes and indicator.derive in OF_HOURS
 
     def plan_spec(self, *, version: int = 1) -> PlanSpec:
         """Return the plan as the library takes it."""
@@ -372,6 +377,7 @@ class StudyDefinition:
             slots=None if self.slots is None else self.slots.spec,
             events=self.of_events,
             max_events=self.plan.max_events,
+            classes={each.slug: each.epsilon for each in self.classes},
         )
 
     def answered_days(self) -> dict[str, int | None]:
@@ -404,6 +410,7 @@ class StudyDefinition:
                 "key_until": _date(data.get("key_until")),
                 "slots": None if data.get("slots") is None else SlotsDefinition.from_json(data["slots"]),
                 "category_shares": tuple(map(CategoryShares.from_json, data.get("category_shares", ()))),
+                "classes": tuple(map(ClassDefinition.from_json, data.get("classes", ()))),
             }
         )
 

@@ -11,6 +11,7 @@ from ldp.privacy.plans import Kind
 from ldp.privacy.report_words import plan_words
 from reports.base.reasons import Reason
 from reports.studies.studyfile.category_shares import KEY, missing_and_unknown
+from reports.studies.studyfile.classes import class_problems, read_classes
 from reports.studies.studyfile.definition import (
     AreaDefinition,
     ExtractProfile,
@@ -151,6 +152,7 @@ def read_sections(root: Table, *, has_area: bool, min_publication: int) -> dict[
     parts["subscribers"] = read_subscribers(subscribers) if subscribers else None
     if plan:
         parts["plan"] = read_plan(plan)
+    parts["classes"] = read_classes(root)
     parts["indicators"] = read_indicators(
         root, days=parts.get("days", MAX_DAYS), plan=parts["plan"] if plan else None, of_events=of_events
     )
@@ -158,7 +160,13 @@ def read_sections(root: Table, *, has_area: bool, min_publication: int) -> dict[
         person, most = parts["extract"].person, parts["plan"].max_events
         check_person(root, person=person, max_events=most, of_events=of_events)
     if extract:
-        _check_columns(root.problems, parts["extract"], parts["subscribers"], parts["indicators"])
+        _check_columns(
+            root.problems,
+            parts["extract"],
+            parts["subscribers"],
+            parts["indicators"],
+            class_column=parts["plan"].class_column if plan else None,
+        )
         if parts["extract"].attributes != "inline":
             _check_daily_parts(root.problems, parts["indicators"])
     if slots := root.table("slots", required=False):
@@ -172,6 +180,8 @@ def _check_columns(
     extract: ExtractProfile,
     subscribers: SubscriberExtract | None,
     indicators: tuple[IndicatorDefinition, ...],
+    *,
+    class_column: str | None,
 ) -> None:
     """One source, one meaning: else an identifier could be an answer, or a value be answered twice."""
     of_events = [
@@ -186,6 +196,7 @@ def _check_columns(
         for each in indicators
         if each.origin is not None
     ]
+    attributes.append(("plan.class_column", class_column))
     if extract.attributes == "inline":
         of_events += attributes
     derived = [(f"indicator[{indicator.slug}].derive", indicator.derive) for indicator in indicators]
@@ -224,6 +235,10 @@ def check_plan(definition: StudyDefinition, *, filename: str) -> None:
     cap = definition.plan.epsilon_profile
     key = "plan"
     check_category_shares(definition, filename=filename)
+    problems = Problems(filename)
+    class_problems(definition, problems)
+    if problems.found:
+        raise StudyFileError(problems.all())
     try:
         spec = definition.plan_spec()
         _check_room(spec)

@@ -29,7 +29,7 @@ from reports.studies.studyfile.table import Table
 
 Tables = dict[str, Any]
 # Parts of a definition with separate tables or files; all else is in [study].
-_APART = ("visitor", "extract", "plan", "indicators", "area", "subscribers", "location", "slots")
+_APART = ("visitor", "extract", "plan", "indicators", "area", "subscribers", "location", "slots", "classes")
 STUDY_KEYS = tuple(each.name for each in fields(StudyDefinition) if each.name not in _APART)
 _CLOCKS = ("night_from", "night_to")
 
@@ -41,6 +41,7 @@ def tables_of(definition: StudyDefinition) -> Tables:
         "extract": _plain(definition.extract),
         "plan": _plain(definition.plan),
         "indicator": [_indicator(each) for each in definition.indicators],
+        "class": [_plain(each) for each in definition.classes] or None,
     }
     shares = [each.to_table() for each in definition.category_shares]
     tables["study"]["category_shares"] = shares or None

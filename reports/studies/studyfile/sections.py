@@ -237,6 +237,7 @@ def read_plan(table: Table) -> PlanDefinition:
         hash_cells=_read_hash_cells(table),
         window_days=table.integer("window_days", low=1, high=MAX_DAYS) if table.has("window_days") else None,
         max_events=table.integer("max_events", low=1, high=MAX_EVENTS) if table.has("max_events") else None,
+        class_column=table.text("class_column", default="") or None,
     )
     table.finish()
     return plan

@@ -106,7 +106,8 @@ RULES = {
     ),
     **of(
         "reports:number_file reports:means_file reports:forecast_indicator_file reports:smoothed_file "
-        "reports:extrapolation_file reports:periods_file reports:next_period_file",
+        "reports:extrapolation_file reports:periods_file reports:next_period_file "
+        "reports:classes_file",
         about=INDICATOR, **NONE_YET,
     ),
     "reports:dpia": Rule(roles=OVERSEERS, about=STUDY),
@@ -205,6 +206,7 @@ READING = {
     "/studies/{study}/indicators/{indicator}/number": True,
     "/studies/{study}/indicators/{indicator}/means": True,
     "/studies/{study}/indicators/{indicator}/extrapolation": True,
+    "/studies/{study}/indicators/{indicator}/classes": True,
     "/studies/{study}/places/grid": True, "/studies/{study}/queries": True,
     "/studies/{study}/indicators/{indicator}/association": True,
     "/studies/{study}/indicators/{indicator}/change": True,

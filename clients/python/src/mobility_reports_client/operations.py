@@ -84,6 +84,37 @@ Change = TypedDict("Change", {  # noqa: UP013
 }, total=False)
 
 
+ClassRow = TypedDict("ClassRow", {  # noqa: UP013
+    "study": Required[str],
+    "indicator": Required[str],
+    "first_day": Required[str],
+    "last_day": Required[str],
+    "plan_version": Required[int],
+    "mechanism": Required[str],
+    "epsilon": Required[float],
+    "unit": Required[Literal["attribute", "profile"]],
+    "n_visitors": Required[int | None],
+    "n_reports": Required[int | None],
+    "class_": Required[str | None],
+    "class_epsilon": Required[float | None],
+    "class_visitors": Required[int | None],
+    "class_reports": Required[int | None],
+    "category": Required[str],
+    "frequency": Required[float | None],
+    "std_error": Required[float | None],
+    "ci_low": Required[float | None],
+    "ci_high": Required[float | None],
+    "status": Required[Literal["ok", "not_reliable", "not_collected", "suppressed", "small", "outage"]],
+}, total=False)
+
+
+ClassesAnswer = TypedDict("ClassesAnswer", {  # noqa: UP013
+    "sentence": Required[str],
+    "p_value": Required[float | None],
+    "rows": Required[list["ClassRow"]],
+}, total=False)
+
+
 Day = TypedDict("Day", {  # noqa: UP013
     "day": Required[str],
     "n_visitors": Required[int | None],
@@ -998,6 +1029,11 @@ class Operations(Caller):
     def extrapolation(self, study: str, indicator: str, *, from_: str | None = None, to: str | None = None) -> ExtrapolationAnswer:
         """Total scaled to the population by category."""
         found: ExtrapolationAnswer = self.get(f"studies/{segment(study)}/indicators/{segment(indicator)}/extrapolation", {"from": from_, "to": to})
+        return found
+
+    def classes(self, study: str, indicator: str, *, from_: str | None = None, to: str | None = None) -> ClassesAnswer:
+        """Shares by class of subscribers."""
+        found: ClassesAnswer = self.get(f"studies/{segment(study)}/indicators/{segment(indicator)}/classes", {"from": from_, "to": to})
         return found
 
     def scenario(self, study: str, *, present: str | None = None, absent: str | None = None, exactly: str | None = None, in_a_row: str | None = None, nights: str | None = None) -> Scenario:

@@ -1,0 +1,148 @@
+"""Figures of each class of subscribers in a window."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from ldp import ClassReports, NoReportsError, Pooled, pooled_if_alike
+from ldp.estimation.estimators import Estimates
+from reports.base.status import Status, estimates_status, is_suppressed
+from reports.estimates.queries import LEVEL, Window, WindowReport, report_with_classes
+from reports.privacy.statement.document import ClassProtection, class_protections
+from reports.studies.models import Indicator, Study
+from reports.studies.names import in_language
+
+
+class NoClassesError(ValueError):
+    """The study has no classes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """Share of a category, with its 95% interval; the numbers are None where no one answered."""
+
+    category: str
+    shown_category: str
+    status: Status
+    frequency: float | None = None
+    std_error: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassRow:
+    """One class; its visitors, answers and shares are None and empty where the small-cell rule hides them.
+
+    epsilon : of one answer to the indicator, certified
+    """
+
+    protection: ClassProtection
+    epsilon: Decimal
+    n_visitors: int | None
+    n_reports: int | None
+    shares: tuple[Share, ...] = ()
+
+    @property
+    def half_width(self) -> float | None:
+        """Half of the width of the intervals, on average."""
+        halves = [
+            (each.ci_high - each.ci_low) / 2
+            for each in self.shares
+            if each.ci_low is not None and each.ci_high is not None
+        ]
+        return sum(halves) / len(halves) if halves else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByClass:
+    """All classes in a window.
+
+    is_hidden : one of them has few visitors, so that no numbers of any are shown
+    pooled : the test of equal shares, and the estimates that assume them; None where there is no test
+    alike : shares that assume equal shares; empty if the test refuses them
+    """
+
+    report: WindowReport
+    rows: tuple[ClassRow, ...]
+    is_hidden: bool
+    pooled: Pooled | None = None
+    alike: tuple[Share, ...] = ()
+
+
+def by_class(indicator: Indicator, window: Window) -> ByClass:
+    """Figures of the classes; NoClassesError in a study without them.
+
+    If a class has fewer visitors than `small_cell`, none has numbers: the rest of the visitors would tell.
+    """
+    report, found = report_with_classes(indicator, window)
+    if not found:
+        raise NoClassesError(f"study {indicator.study.slug!r} has no classes")
+    protections = class_protections(report.plan)
+    is_hidden = _is_hidden(indicator.study, found)
+    index = [entry.slug for entry in protections[0].certificate.indicators].index(indicator.slug)
+    rows = tuple(
+        ClassRow(
+            protection=protection,
+            epsilon=protection.certificate.indicators[index].epsilon,
+            n_visitors=None if is_hidden else own.n_visitors,
+            n_reports=None if is_hidden else own.n_reports,
+            shares=() if is_hidden else _shares_of(indicator, own),
+        )
+        for protection, own in zip(protections, found, strict=True)
+    )
+    pooled = None if is_hidden or report.status != Status.OK else _pooled(found)
+    return ByClass(
+        report=report,
+        rows=rows,
+        is_hidden=is_hidden,
+        pooled=pooled,
+        alike=() if pooled is None or pooled.estimates is None else _shares(indicator, pooled.estimates),
+    )
+
+
+def _is_hidden(study: Study, classes: Sequence[ClassReports]) -> bool:
+    few = (is_suppressed(each.n_visitors, small_cell=study.small_cell) for each in classes)
+    total = sum(each.n_visitors for each in classes)
+    return is_suppressed(total, small_cell=study.small_cell) or any(few)
+
+
+def _pooled(classes: Sequence[ClassReports]) -> Pooled | None:
+    try:
+        return pooled_if_alike(classes, error=1 - LEVEL, level=LEVEL)
+    except NoReportsError:
+        return None
+
+
+def _shares_of(indicator: Indicator, own: ClassReports) -> tuple[Share, ...]:
+    if own.n_reports:
+        return _shares(indicator, own.estimates(level=LEVEL))
+    return tuple(
+        Share(category=each, shown_category=shown, status=Status.NOT_COLLECTED)
+        for each, shown in _names(indicator)
+    )
+
+
+def _shares(indicator: Indicator, found: Estimates) -> tuple[Share, ...]:
+    columns = (found.frequency, found.std_error, found.ci_low, found.ci_high)
+    numbers = zip(*(column.tolist() for column in columns), strict=True)
+    status = estimates_status(Status.OK, ci_low=found.ci_low.tolist(), ci_high=found.ci_high.tolist())
+    return tuple(
+        Share(
+            category=category,
+            shown_category=shown,
+            status=status,
+            frequency=frequency,
+            std_error=std_error,
+            ci_low=ci_low,
+            ci_high=ci_high,
+        )
+        for (category, shown), (frequency, std_error, ci_low, ci_high) in zip(
+            _names(indicator), numbers, strict=True
+        )
+    )
+
+
+def _names(indicator: Indicator) -> list[tuple[str, str]]:
+    french = indicator.categories_fr or [None] * len(indicator.categories)
+    return [(name, in_language(name, own)) for name, own in zip(indicator.categories, french, strict=True)]

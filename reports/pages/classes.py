@@ -1,0 +1,35 @@
+"""Card of the classes on the page of an indicator."""
+
+from typing import Any
+
+from reports.base import formats
+from reports.classes import texts
+from reports.classes.queries import by_class
+from reports.estimates.queries import WindowReport
+
+
+def classes_context(report: WindowReport) -> dict[str, Any]:
+    """Epsilon, visitors and shares of each class; nothing in a study without classes."""
+    if not report.study.classes:
+        return {}
+    found = by_class(report.indicator, report.window)
+    columns = [each.shares for each in found.rows] + ([found.alike] if found.alike else [])
+    rows = zip(*columns, strict=True) if not found.is_hidden else ()
+    return {
+        "by_class": found,
+        "class_rows": [
+            (
+                each.protection.shown_name,
+                formats.epsilon(each.epsilon),
+                formats.epsilon(each.protection.certificate.epsilon_profile),
+                formats.number(each.n_visitors),
+                formats.number(each.n_reports),
+                "" if each.half_width is None else formats.points(each.half_width),
+            )
+            for each in found.rows
+        ],
+        "class_names": [each.protection.shown_name for each in found.rows],
+        "class_shares": [(of[0].shown_category, [texts.share_text(each) for each in of]) for of in rows],
+        "class_weights": texts.weights_words(),
+        "class_alike": texts.alike_words(found),
+    }

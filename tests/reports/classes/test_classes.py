@@ -1,0 +1,213 @@
+"""Classes on pages, in files, in the API and in the statement; small cells, and what is not available yet."""
+
+import json
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from django.urls import reverse
+
+import ldp
+from reports.classes.queries import NoClassesError, by_class
+from reports.compare.queries import NotComparableError, windows_test
+from reports.estimates.loading import ClassesError, load, tallies_of
+from reports.estimates.queries import Window, surely_present, window_report
+from reports.exports.bundle import bundle_of
+from reports.exports.errors import ExportError
+from reports.models import Plan, Study
+from reports.privacy.statement.document import class_protections, privacy_statement
+from reports.scenario.population import PopulationError, synthesise
+from reports.studies.studyfile import StudyFileError
+from reports.studies.studyfile.class_definition import ClassDefinition
+from reports.studies.studyfile.definition import StudyDefinition
+from reports.studies.studyfile.redraft import read_tables, tables_of
+from reports.transfer.studies import create_study_rows, plan_hash
+from scripts.check_statement import check
+from tests.demo_study import parsed_study
+from tests.mobility.class_study import class_text
+from tests.reports import report_factory as factory
+from tests.reports.kept import made_once
+
+pytestmark = pytest.mark.django_db
+EPSILONS = {"panel": "3", "standard": "1", "minor": "0.5"}
+CLASSES = tuple(
+    ClassDefinition(
+        slug=slug, name=slug.capitalize(), name_fr=f"Classe {slug}", value=slug, epsilon=Decimal(each)
+    )
+    for slug, each in EPSILONS.items()
+)
+WHOLE = Window(1, 4)
+SHARES = (0.1, 0.6, 0.3)
+
+
+def class_definition(**changes):
+    made = factory.definition(factory.GENDER, factory.STAY, epsilon="3", **changes)
+    return replace(made, classes=CLASSES, plan=replace(made.plan, class_column="contract"))
+
+
+@made_once
+def published(*, n: int = 6000, few: int | None = None, unlike: bool = False, **changes) -> Study:
+    """Classes with the same shares, or minors who all have the last value; `few` : people of the panel."""
+    study = create_study_rows(class_definition(**changes), by="adam")
+    people = factory.crowd(study, n=n)
+    rng = np.random.default_rng(4)
+    classes = rng.choice(3, n, p=SHARES)
+    if few is not None:
+        classes = np.where(classes == 0, 1, classes)
+        classes[:few] = 0
+    if unlike:
+        people = replace(
+            people, static={"gender": np.where(classes == 2, 2, people.static["gender"]).astype(np.int32)}
+        )
+    factory.publish(study, replace(people, classes=classes))
+    return study
+
+
+def gender(study):
+    return study.indicators.get(slug="gender")
+
+
+def test_shares_are_stratified_and_near_the_truth():
+    study = published()
+    people = factory.crowd(study, n=6000)
+    report = window_report(gender(study), WHOLE)
+    assert report.n_visitors == 6000
+    assert report.n_reports == sum(each.reports for each in report.estimates)
+    truth = np.bincount(people.static["gender"], minlength=3) / 6000
+    for each, share in zip(report.estimates, truth.tolist(), strict=True):
+        assert abs(each.frequency - share) < 4 * each.std_error
+        assert each.ci_low < each.frequency < each.ci_high
+    (loaded,) = load([gender(study)])
+    expected = ldp.stratified([each.reports(WHOLE) for each in loaded.classes])
+    assert [each.frequency for each in report.estimates] == expected.frequency.tolist()
+    assert sum(each.reports(WHOLE).n_visitors for each in loaded.classes) == 6000
+    with pytest.raises(ClassesError, match="gender has a channel for each class"):
+        tallies_of(loaded)
+    assert surely_present(report) is None
+
+
+@pytest.mark.parametrize("unlike", [False, True])
+def test_shares_of_alike_classes_only_if_a_test_does_not_refuse(unlike):
+    found = by_class(gender(published(n=20_000, unlike=unlike)), WHOLE)
+    assert [each.protection.slug for each in found.rows] == list(EPSILONS)
+    assert found.pooled is not None
+    assert (found.pooled.test.p_value < 0.05, bool(found.alike)) == (unlike, not unlike)
+    widths = [each.half_width for each in found.rows]
+    assert min(widths) > 0
+    if not unlike:
+        report = window_report(gender(Study.objects.get()), WHOLE)
+        for alike, weighted in zip(found.alike, report.estimates, strict=True):
+            assert alike.std_error < weighted.std_error
+
+
+def test_one_small_class_hides_the_numbers_of_all():
+    study = published(few=30, small_cell=40)
+    found = by_class(gender(study), WHOLE)
+    assert found.is_hidden
+    assert {(each.n_visitors, each.n_reports, each.shares) for each in found.rows} == {(None, None, ())}
+    assert found.pooled is None
+    assert window_report(gender(study), WHOLE).n_visitors == 6000
+    seen = by_class(gender(published(few=30, small_cell=10, slug="shown")), WHOLE)
+    assert (seen.is_hidden, seen.rows[0].n_visitors) == (False, 30)
+
+
+def test_a_class_of_which_no_one_reported_leaves_no_estimate():
+    study = published(few=1)
+    reports = [window_report(each, WHOLE) for each in study.indicators.all()]
+    assert sorted(each.status for each in reports) == ["not_reliable", "ok"]
+
+
+def test_page_file_and_api_say_the_same(reader, client, token):
+    study, headers = published(n=20_000), {"Authorization": f"Bearer {token()}"}
+    page = reader.get(reverse("reports:indicator", args=[study.slug, "gender"])).content.decode()
+    for text in ("Epsilon by class", "Panel", "All, assuming the same shares", "A test found no difference"):
+        assert text in page
+    french = reader.get(
+        reverse("reports:indicator", args=[study.slug, "gender"]), HTTP_ACCEPT_LANGUAGE="fr"
+    ).content.decode()
+    assert "Classe minor" in french
+    address = f"/studies/{study.slug}/gender/classes"
+    rows = json.loads(reader.get(f"{address}.json").content)["rows"]
+    assert [row["class"] for row in rows[::3]] == [*EPSILONS, None]
+    assert reader.get(f"{address}.xlsx").content[:2] == b"PK"
+    answer = client.get(f"/api/v1/studies/{study.slug}/indicators/gender/classes", headers=headers).json()
+    assert [row["class"] for row in answer["rows"]] == [row["class"] for row in rows]
+    other = factory.published(slug="plain")
+    refused = client.get(f"/api/v1/studies/{other.slug}/indicators/gender/classes", headers=headers)
+    assert refused.status_code == 422
+    with pytest.raises(NoClassesError, match="study 'plain' has no classes"):
+        by_class(gender(other), WHOLE)
+
+
+def test_what_needs_one_channel_is_refused(reader):
+    study = published()
+    with pytest.raises(NotComparableError):
+        windows_test(gender(study), Window(1, 1), Window(2, 2))
+    with pytest.raises(ExportError, match="No bundle is available"):
+        bundle_of(study)
+    with pytest.raises(PopulationError, match="classes answer with different epsilons"):
+        synthesise(study, seed=1)
+    for name in ("movement", "compare", "days", "forecast_indicator", "scenario"):
+        answer = reader.get(reverse(f"reports:{name}", args=[study.slug, "gender"]))
+        assert answer.status_code == 200, name
+
+
+def test_statement_has_the_certificate_of_each_class_and_the_script_agrees():
+    study = published()
+    statement = json.loads(json.dumps(privacy_statement(study, with_names=True)))
+    schema = json.loads((Path(__file__).parents[3] / "docs/statement.schema.json").read_text())
+    jsonschema.validate(statement, schema)
+    assert check(statement).texts == []
+    losses = [Decimal(each["epsilon_profile"]) for each in statement["classes"]]
+    assert [round(each, 6) for each in losses] == [12, 4, 2]
+    assert max(losses) == Decimal(statement["guarantee"]["epsilon_profile"])
+    assert "classes" in {each["name"] for each in statement["not_protected"]}
+    for name in ("epsilon_profile", "epsilon_attribute", "nominal_epsilon", "nominal_profile"):
+        forged = json.loads(json.dumps(statement))
+        forged["classes"][1][name] = "1.5" if "nominal" not in name else "3/2"
+        assert any(text.startswith("class standard") for text in check(forged).texts), name
+    forged = json.loads(json.dumps(statement))
+    forged["classes"][2]["indicators"][0]["threshold"] = "1"
+    assert check(forged).texts
+    forged["plan"]["spec"]["classes"][0]["epsilon"] = "4/1"
+    assert any(text.startswith("plan.spec, classes") for text in check(forged).texts)
+    del forged["classes"]
+    assert check(forged).texts
+
+
+def test_plans_without_classes_are_what_they_were():
+    plan = Plan.objects.get(study=factory.published())
+    assert plan.spec_hash == plan_hash(ldp.PlanSpec.from_json(plan.spec))
+    assert "classes" not in plan.spec
+    assert class_protections(plan) == []
+    plain = factory.definition()
+    assert not {"classes", "class_column"} & {*plain.to_json(), *plain.to_json()["plan"]}
+    assert "classes" not in privacy_statement(Study.objects.get())
+
+
+def test_study_file_round_trips_and_names_what_is_not_possible():
+    made = parsed_study(class_text())
+    assert StudyDefinition.from_json(json.loads(json.dumps(made.to_json()))) == made
+    assert read_tables(tables_of(made), like=made) == made
+    assert (made.classes[0].value, made.classes[0].epsilon) == ("PANEL", Decimal(20))
+    text = class_text()
+    cases = {
+        "plan.epsilon": text.replace("epsilon = 20\n[[indicator]]", "epsilon = 19\n[[indicator]]", 1),
+        "class[minor].value": text.replace('value = "MINOR"', 'value = "PANEL"'),
+        "plan.class_column": text.replace('class_column = "contract"\n', ""),
+        "study.small_category": class_text(study="small_category = 5\n"),
+        "plan.presence_epsilon": class_text(more="presence_epsilon = 1\npresence_days = 1\n"),
+        "extract.attributes": text.replace("[extract]\n", '[extract]\nattributes = "subscribers"\n'),
+        "class": text[: text.index("[[class]]")],
+        "plan": class_text(mechanism="spl-grr"),
+        "indicator[colour].groups": text.replace('"blue"]\n', '"blue"]\ngroups = { Warm = ["red"] }\n'),
+        "class[minor].epsilon": text.replace("epsilon = 18", "epsilon = 0"),
+    }
+    for key, changed in cases.items():
+        assert changed != text, key
+        with pytest.raises(StudyFileError) as error:
+            parsed_study(changed)
+        assert key in {each.key for each in error.value.problems}
