@@ -231,8 +231,10 @@ def download_events(
     study = any_study_or_404(request, slug)
     indicator = indicator_or_404(indicator_slug, among=list(study.indicators.all()))
     kind = next((each for each in PERIODS if each == request.GET.get("period", DEFAULT)), None)
-    if kind is None or not study.of_events:
+    if kind is None:
         raise Http404
+    if not study.of_events:
+        return refused(ExportError(gettext("This study counts visitors, not events.")))
     found = event_forecast(indicator, kind)
     return _file(lambda: events_record(found), study, file_format, name=f"{indicator.slug}_next_{kind}")
 
