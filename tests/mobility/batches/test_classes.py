@@ -110,6 +110,18 @@ def test_class_of_a_day_without_a_visit_is_final_while_the_day_is_open(make_pipe
     assert found == [9, 20, 1]
 
 
+def test_an_answer_that_comes_later_is_by_the_class_of_the_first_file(make_pipeline, tmp_path):
+    """At 0.01 a third of the answers is red, by the class of the second file all would be."""
+    changed = parsed_study(class_text({"panel": 20, "standard": 1, "minor": 0.01}))
+    pipeline = make_pipeline(plan=changed.plan, classes=changed.classes)
+    said = {1: {"contract": "MINOR", "colour": ""}, 2: {"contract": "PANEL", "colour": "red"}}
+    rows = {day: [row for n in range(300) for row in rows_of(f"p{n}", day, **said[day])] for day in said}
+    pipeline.upload(*write_days(tmp_path, rows))
+    red, *_, n_reports = union(blocks_of(pipeline, "colour"), first_day=1, last_day=2)[2].tolist()
+    assert n_reports > 100
+    assert red < n_reports / 2
+
+
 def test_rows_without_a_class_of_the_list_are_rejected(make_pipeline, tmp_path):
     rows = [row for person in range(40) for row in rows_of(f"p{person}", 1, contract="PANEL", colour="blue")]
     wrong = [row for each in ("", "panel") for row in rows_of(f"q{each}", 1, contract=each, colour="blue")]
