@@ -92,9 +92,10 @@ def certify_sums(
     exact counts (noise on them is certified as presence). A person without a value sends nothing and hides
     no one, so each indicator has its own sum. Which one a person answers (Smp) is drawn without her
     values: a profile loses the largest of the indicators' losses; otherwise losses and deltas add up. With
-    fake data the reports of a person belong together, which holds if everyone sent all of them.
+    fake data the reports of a person belong together, which holds if everyone sent all of them. With classes
+    a person hides only among the reports of one class, perhaps of few people: no bound is certified.
     """
-    if spec.days != 1 or spec.presence is not None or min(n_reports) < 0:
+    if spec.days != 1 or spec.presence is not None or spec.classes or min(n_reports) < 0:
         return None
     if delta is None:
         delta = min(LARGEST_DELTA, Fraction(1, max(1, 10 * max(n_reports))))

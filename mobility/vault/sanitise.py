@@ -59,9 +59,13 @@ class StudySanitiser:
         )
 
     def slots(self, kind: Kind) -> int:
-        """Number of raw codes of a kind that are kept of a subscriber until they are sanitised."""
+        """Number of raw codes of a kind that are kept of a subscriber until they are sanitised.
+
+        With classes the last static one is the class.
+        """
         of_kind = len(self._indexes(kind))
-        return min(of_kind, 1) if self.plan.is_sampled else of_kind
+        of_class = self.has_classes and kind == "static"
+        return (min(of_kind, 1) if self.plan.is_sampled else of_kind) + of_class
 
     def words(self, kind: Kind) -> int:
         """Number of words that all reports of a kind take."""

@@ -6,10 +6,10 @@ from decimal import Decimal
 
 from ldp import ClassReports, NoReportsError, Pooled, pooled_if_alike
 from ldp.estimation.estimators import Estimates
-from reports.base.status import Status, estimates_status, is_suppressed
-from reports.estimates.queries import LEVEL, Window, WindowReport, report_with_classes
+from reports.base.status import Status, estimates_status
+from reports.estimates.queries import LEVEL, Window, WindowReport, reports_with_classes
 from reports.privacy.statement.document import ClassProtection, class_protections
-from reports.studies.models import Indicator, Study
+from reports.studies.models import Indicator
 from reports.studies.names import in_language
 
 
@@ -58,7 +58,7 @@ class ClassRow:
 class ByClass:
     """All classes in a window.
 
-    is_hidden : one of them has few visitors, so that no numbers of any are shown
+    is_hidden : they or one of them have few visitors, so that no numbers are shown
     pooled : the test of equal shares, and the estimates that assume them; None where there is no test
     alike : shares that assume equal shares; empty if the test refuses them
     """
@@ -73,13 +73,13 @@ class ByClass:
 def by_class(indicator: Indicator, window: Window) -> ByClass:
     """Figures of the classes; NoClassesError in a study without them.
 
-    If a class has fewer visitors than `small_cell`, none has numbers: the rest of the visitors would tell.
+    If a class has fewer visitors than `small_cell`, the window has no numbers, and so none has any.
     """
-    report, found = report_with_classes(indicator, window)
+    ((report, found),) = reports_with_classes(indicator, [window])
     if not found:
         raise NoClassesError(f"study {indicator.study.slug!r} has no classes")
     protections = class_protections(report.plan)
-    is_hidden = _is_hidden(indicator.study, found)
+    is_hidden = report.status == Status.SUPPRESSED
     index = [entry.slug for entry in protections[0].certificate.indicators].index(indicator.slug)
     rows = tuple(
         ClassRow(
@@ -87,24 +87,18 @@ def by_class(indicator: Indicator, window: Window) -> ByClass:
             epsilon=protection.certificate.indicators[index].epsilon,
             n_visitors=None if is_hidden else own.n_visitors,
             n_reports=None if is_hidden else own.n_reports,
-            shares=() if is_hidden else _shares_of(indicator, own),
+            shares=() if is_hidden else _shares_of(report, own),
         )
         for protection, own in zip(protections, found, strict=True)
     )
-    pooled = None if is_hidden or report.status != Status.OK else _pooled(found)
+    pooled = _pooled(found) if report.status in (Status.OK, Status.NOT_RELIABLE) else None
     return ByClass(
         report=report,
         rows=rows,
         is_hidden=is_hidden,
         pooled=pooled,
-        alike=() if pooled is None or pooled.estimates is None else _shares(indicator, pooled.estimates),
+        alike=() if pooled is None or pooled.estimates is None else _shares(report, pooled.estimates),
     )
-
-
-def _is_hidden(study: Study, classes: Sequence[ClassReports]) -> bool:
-    few = (is_suppressed(each.n_visitors, small_cell=study.small_cell) for each in classes)
-    total = sum(each.n_visitors for each in classes)
-    return is_suppressed(total, small_cell=study.small_cell) or any(few)
 
 
 def _pooled(classes: Sequence[ClassReports]) -> Pooled | None:
@@ -114,19 +108,20 @@ def _pooled(classes: Sequence[ClassReports]) -> Pooled | None:
         return None
 
 
-def _shares_of(indicator: Indicator, own: ClassReports) -> tuple[Share, ...]:
+def _shares_of(report: WindowReport, own: ClassReports) -> tuple[Share, ...]:
     if own.n_reports:
-        return _shares(indicator, own.estimates(level=LEVEL))
+        return _shares(report, own.estimates(level=LEVEL))
     return tuple(
         Share(category=each, shown_category=shown, status=Status.NOT_COLLECTED)
-        for each, shown in _names(indicator)
+        for each, shown in _names(report.indicator)
     )
 
 
-def _shares(indicator: Indicator, found: Estimates) -> tuple[Share, ...]:
+def _shares(report: WindowReport, found: Estimates) -> tuple[Share, ...]:
     columns = (found.frequency, found.std_error, found.ci_low, found.ci_high)
     numbers = zip(*(column.tolist() for column in columns), strict=True)
-    status = estimates_status(Status.OK, ci_low=found.ci_low.tolist(), ci_high=found.ci_high.tolist())
+    window = Status.OUTAGE if report.status == Status.OUTAGE else Status.OK
+    status = estimates_status(window, ci_low=found.ci_low.tolist(), ci_high=found.ci_high.tolist())
     return tuple(
         Share(
             category=category,
@@ -138,7 +133,7 @@ def _shares(indicator: Indicator, found: Estimates) -> tuple[Share, ...]:
             ci_high=ci_high,
         )
         for (category, shown), (frequency, std_error, ci_low, ci_high) in zip(
-            _names(indicator), numbers, strict=True
+            _names(report.indicator), numbers, strict=True
         )
     )
 

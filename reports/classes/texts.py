@@ -19,8 +19,8 @@ def alike_words(found: ByClass) -> str:
     """Say whether shares that assume equal shares of all classes are shown, and why."""
     if found.is_hidden:
         return gettext(
-            "One class has fewer visitors on these days than the small-cell rule allows, so no figures are "
-            "shown for any class. The other classes and the total would reveal it."
+            "At least one class has fewer visitors on these days than the small-cell rule allows, so this "
+            "indicator has no figures for them. Figures of the other classes, or of all, would reveal it."
         )
     if found.pooled is None:
         return gettext("The classes cannot be tested for equal shares on these days.")

@@ -39,13 +39,17 @@ class ClassTallies:
     visitors: Counts
     channel: ClassChannel
 
+    def n_visitors(self, window: Window) -> int:
+        """Return the visitors of the class in a window."""
+        return int(union(self.visitors, **window._asdict()))
+
     def reports(self, window: Window) -> ClassReports:
         """Return the reports of a window."""
         days = window._asdict()
         return ClassReports(
             counts=union(self.counts, **days),
             n_reports=int(union(self.n_reports, **days)),
-            n_visitors=int(union(self.visitors, **days)),
+            n_visitors=self.n_visitors(window),
             channel=self.channel,
         )
 
@@ -127,7 +131,7 @@ def _decode(indicator: Indicator, tally: Tally, *, notes: Sequence[DayNote]) -> 
         plan=tally.plan,
         spec=spec,
         channel=channel,
-        is_unary=not _names_one(plan.answer_channel(index)),
+        is_unary=any(not _names_one(own.answer_channel(index)) for own in plan.of_classes),
         has_fakes=plan.has_fakes,
         counts=value_counts(codes, channel=channel),
         codes=codes,

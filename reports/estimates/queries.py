@@ -257,12 +257,15 @@ def window_report(indicator: Indicator, window: Window) -> WindowReport:
     return indicator_reports(indicator, [window])[0]
 
 
-def report_with_classes(
-    indicator: Indicator, window: Window
-) -> tuple[WindowReport, tuple[ClassReports, ...]]:
-    """Estimates in one window, and the reports of each class if there are any, of the same publication."""
+def reports_with_classes(
+    indicator: Indicator, windows: Iterable[Window]
+) -> list[tuple[WindowReport, tuple[ClassReports, ...]]]:
+    """Estimates in windows, and the reports of each class if there are any, of the same publication."""
     (loaded,) = load([indicator])
-    return _window_report(loaded, window), tuple(each.reports(window) for each in loaded.classes)
+    return [
+        (_window_report(loaded, window), tuple(each.reports(window) for each in loaded.classes))
+        for window in windows
+    ]
 
 
 def indicator_reports(indicator: Indicator, windows: Iterable[Window]) -> list[WindowReport]:
@@ -338,8 +341,10 @@ def _window_report(loaded: Loaded, window: Window, *, is_bare: bool = False) -> 
     n_visitors = int(union(loaded.visitors, **days))
     n_reports = int(union(loaded.n_reports, **days))
     total = None if loaded.noise is None else loaded.noise.visitors.total(n_visitors, **days)
+    # Of a class, too: its figures would follow from those of all, whose channels everyone knows.
+    of_classes = [own.n_visitors(window) for own in loaded.classes]
     status = window_status(
-        n_visitors=n_visitors,
+        n_visitors=min([n for n in of_classes if n], default=n_visitors),
         n_reports=n_reports if loaded.noise is None else int(total is not None),
         small_cell=study.small_cell,
         is_outage=loaded.outages.issuperset(range(window.first_day, window.last_day + 1)),

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp import PlanSpec
+from ldp.estimation.classes import ClassReports, stratified_variance
 from ldp.estimation.estimators import ENDLESS
 from ldp.estimation.series.grid import Floats, Series
 from ldp.estimation.series.levels import DayFigures
@@ -24,7 +25,7 @@ from reports.estimates.noise import answer_noise
 from reports.estimates.queries import (
     Window,
     WindowReport,
-    indicator_reports,
+    reports_with_classes,
     reports_with_tallies,
     single_days_of,
     visitor_unions,
@@ -128,15 +129,16 @@ def visitor_days(study: Study) -> list[NamedFigures]:
 def category_days(indicator: Indicator) -> list[NamedFigures]:
     """Share of each category on each day, up to the last day with answers."""
     if indicator.study.classes:
-        reports = indicator_reports(indicator, single_days_of(indicator.study))
-        errors = [[each.std_error for each in report.estimates] for report in reports]
-        variances = np.array(errors, np.float64) ** 2
+        of_days = reports_with_classes(indicator, single_days_of(indicator.study))
+        reports = [report for report, _ in of_days]
     else:
         reports, tallies = _reports(indicator, last=indicator.study.days)
     # A forecast that fills a gap would reveal a hidden day.
     hidden = {each.category for report in reports for each in report.estimates if each.is_hidden}
     shares = np.array([[each.frequency for each in report.estimates] for report in reports], np.float64)
-    if not indicator.study.classes:
+    if indicator.study.classes:
+        variances = _class_variances([classes for _, classes in of_days], shares)
+    else:
         variances = _variances(reports, tallies, shares)
     columns = zip(indicator.categories, shares.T.tolist(), variances.T.tolist(), strict=True)
     return _figures(
@@ -194,6 +196,17 @@ def _variances(reports: Sequence[WindowReport], tallies: IndicatorTallies, share
         channel=channel,
         noise=of_days,
     )
+
+
+def _class_variances(of_days: Sequence[Sequence[ClassReports]], shares: Floats) -> Floats:
+    """Variance of each share of days with classes, at the mean of all days; NaN on days without."""
+    known = ~np.isnan(shares).all(axis=1)
+    mean = np.clip(shares[known].mean(axis=0), 0, 1) if known.any() else shares[:0]
+    variances = np.full(shares.shape, np.nan)
+    for day in np.flatnonzero(known):
+        present = [each for each in of_days[day] if each.n_visitors]
+        variances[day] = stratified_variance([mean] * len(present), classes=present)
+    return variances
 
 
 def _figures(

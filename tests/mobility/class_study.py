@@ -13,7 +13,7 @@ HEADER = "msisdn,time,contract,colour\n"
 EXACT = {"panel": 20, "standard": 19, "minor": 18}  # answers differ from values once in millions
 
 
-def class_text(epsilons=None, *, mechanism="smp-grr", more="", study=""):
+def class_text(epsilons=None, *, mechanism="smp-grr", more="", study="", has_static=True):
     """Study file; `epsilons` by class."""
     epsilons = EXACT if epsilons is None else epsilons
     tables = "".join(
@@ -22,7 +22,7 @@ def class_text(epsilons=None, *, mechanism="smp-grr", more="", study=""):
         for slug, epsilon in epsilons.items()
     )
     text = study_text(
-        static("colour", *COLOURS),
+        static("colour", *COLOURS) if has_static else "",
         daily("visit_duration"),
         tables,
         slug="classes",

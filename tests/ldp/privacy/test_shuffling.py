@@ -1,5 +1,6 @@
 """Sums of reports: the bound of Feldman, McMillan and Talwar, where it holds, and what it says of plans."""
 
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from ldp import certify, grr_channel
+from ldp import ClassSpec, certify, grr_channel
 from ldp.privacy.shuffling import certify_sums, shuffled_epsilon
 from ldp.protocols.channels import exp_down
 from tests.ldp.exact import make_plan, refuses
@@ -79,3 +80,11 @@ def test_made_up_reports_need_all_reports_of_everyone_and_several_days_or_noise_
     noise = {"presence_epsilon": Decimal(1), "presence_days": 1}
     for changes in ({"days": 2}, {"days": 1, **noise}):
         assert certify_sums(make_plan(*TWO, **changes), n_reports=[9000, 9000], n_visitors=18_000) is None
+
+
+def test_sums_of_classes_have_no_bound_since_a_person_hides_only_in_one_class() -> None:
+    plan = make_plan(*TWO, days=1)
+    classes = tuple(ClassSpec(slug=each, epsilon=plan.indicators[0].epsilon) for each in "xy")
+    sizes = {"n_reports": [9000, 9000], "n_visitors": 18_000}
+    assert certify_sums(plan, **sizes) is not None
+    assert certify_sums(replace(plan, classes=classes), **sizes) is None

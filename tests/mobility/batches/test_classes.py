@@ -110,6 +110,15 @@ def test_class_of_a_day_without_a_visit_is_final_while_the_day_is_open(make_pipe
     assert found == [9, 20, 1]
 
 
+def test_days_of_daily_indicators_alone_are_closed(make_pipeline, tmp_path):
+    """Closing a day brings no rows, and so no column of classes."""
+    changed = parsed_study(class_text(has_static=False))
+    pipeline = make_pipeline(plan=changed.plan, classes=changed.classes, indicators=changed.indicators)
+    pipeline.upload(*write_days(tmp_path, some_rows()), more_to_come=True)
+    pipeline.close_days(DAYS)
+    assert visitors_by_class(pipeline).sum() > 0
+
+
 def test_an_answer_that_comes_later_is_by_the_class_of_the_first_file(make_pipeline, tmp_path):
     """At 0.01 a third of the answers is red, by the class of the second file all would be."""
     changed = parsed_study(class_text({"panel": 20, "standard": 1, "minor": 0.01}))

@@ -11,13 +11,16 @@ import pytest
 from django.urls import reverse
 
 import ldp
+from ldp.estimation.classes import stratified_variance
 from reports.classes.queries import NoClassesError, by_class
 from reports.compare.queries import NotComparableError, windows_test
 from reports.estimates.loading import ClassesError, load, tallies_of
+from reports.estimates.notes import note_day
 from reports.estimates.queries import Window, surely_present, window_report
 from reports.exports.bundle import bundle_of
 from reports.exports.errors import ExportError
-from reports.models import Plan, Study
+from reports.forecasts.series import category_days
+from reports.models import DayNote, Plan, Study
 from reports.privacy.statement.document import class_protections, privacy_statement
 from reports.scenario.population import PopulationError, synthesise
 from reports.studies.studyfile import StudyFileError
@@ -103,13 +106,15 @@ def test_shares_of_alike_classes_only_if_a_test_does_not_refuse(unlike):
             assert alike.std_error < weighted.std_error
 
 
-def test_one_small_class_hides_the_numbers_of_all():
+def test_one_small_class_hides_the_window_because_its_numbers_would_follow():
     study = published(few=30, small_cell=40)
     found = by_class(gender(study), WHOLE)
     assert found.is_hidden
     assert {(each.n_visitors, each.n_reports, each.shares) for each in found.rows} == {(None, None, ())}
     assert found.pooled is None
-    assert window_report(gender(study), WHOLE).n_visitors == 6000
+    report = window_report(gender(study), WHOLE)
+    assert (report.status, report.n_reports) == ("suppressed", None)
+    assert {(each.reports, each.frequency, each.std_error) for each in report.estimates} == {(None,) * 3}
     seen = by_class(gender(published(few=30, small_cell=10, slug="shown")), WHOLE)
     assert (seen.is_hidden, seen.rows[0].n_visitors) == (False, 30)
 
@@ -176,6 +181,28 @@ def test_statement_has_the_certificate_of_each_class_and_the_script_agrees():
     assert any(text.startswith("plan.spec, classes") for text in check(forged).texts)
     del forged["classes"]
     assert check(forged).texts
+
+
+def test_variances_of_days_are_at_the_mean_share_and_not_at_the_noise_of_each_day():
+    study = published()
+    days = [Window(day, day) for day in range(1, 5)]
+    shares = [[each.frequency for each in window_report(gender(study), day).estimates] for day in days]
+    mean = np.clip(np.mean(shares, axis=0), 0, 1)
+    (loaded,) = load([gender(study)])
+    classes = [[each.reports(day) for each in loaded.classes] for day in days]
+    expected = [stratified_variance([mean] * 3, classes=of_day) for of_day in classes]
+    found = [each.figures.variances for each in category_days(gender(study))]
+    np.testing.assert_allclose(np.transpose(found), expected, rtol=1e-12)
+
+
+def test_an_outage_and_a_wide_interval_are_said_of_each_class():
+    study = published(n=100)
+    found = by_class(gender(study), WHOLE)
+    assert (found.report.status, found.pooled is None) == ("not_reliable", False)
+    note_day(study, day=study.date_of(1), kind=DayNote.Kind.OUTAGE, text="down", by="adam")
+    of_day = by_class(gender(Study.objects.get()), Window(1, 1))
+    assert {each.status for row in of_day.rows for each in row.shares} == {"outage"}
+    assert of_day.pooled is None
 
 
 def test_plans_without_classes_are_what_they_were():
