@@ -203,7 +203,7 @@ def _class_variances(of_days: Sequence[Sequence[ClassReports]], shares: Floats) 
     known = ~np.isnan(shares).all(axis=1)
     mean = np.clip(shares[known].mean(axis=0), 0, 1) if known.any() else shares[:0]
     variances = np.full(shares.shape, np.nan)
-    for day in np.flatnonzero(known):
+    for day in np.flatnonzero(known).tolist():
         present = [each for each in of_days[day] if each.n_visitors]
         variances[day] = stratified_variance([mean] * len(present), classes=present)
     return variances
