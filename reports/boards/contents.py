@@ -8,6 +8,7 @@ from typing import Any, Final
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
+from ldp.estimation.windows import IndicatorTallies
 from reports.base import formats
 from reports.base.status import Status
 from reports.boards.models import Board
@@ -18,6 +19,7 @@ from reports.estimates import charts
 from reports.estimates import texts as estimates_texts
 from reports.estimates.coverage import DayCoverage, coverage_of
 from reports.estimates.derived import key_figures
+from reports.estimates.loading import Loaded, tallies_of
 from reports.estimates.noise import has_totals, noisy_window
 from reports.estimates.options import ReportOptions, largest, shown_value
 from reports.estimates.picker import window_query
@@ -26,8 +28,7 @@ from reports.estimates.queries import (
     Estimate,
     Window,
     WindowReport,
-    all_reports,
-    reports_with_tallies,
+    loaded_reports,
 )
 from reports.estimates.texts import KeyFact
 from reports.flows import texts as flows_texts
@@ -179,7 +180,7 @@ class _Contents:
         self.study, self.tiles, self.window, self.visitors = indicators[0].study, tiles, window, visitors
         self.query = window_query(self.study, window)
         self.indicators = {each.slug: each for each in indicators}
-        self.reports: dict[str, list[WindowReport]] = {}
+        self.reports: dict[str, tuple[list[WindowReport], Loaded]] = {}
 
     def shown(self) -> list[Shown]:
         if not has_totals(self.study, self.visitors):
@@ -193,7 +194,7 @@ class _Contents:
         maps_of = {tile.of for tile in self.tiles if tile.kind == Kind.MAP}
         found = [each for slug, each in self.indicators.items() if slug in charts_of and self._is_there(each)]
         windows = [[self.window, *(windows_of_scale(each) if each.slug in maps_of else [])] for each in found]
-        for each, reports in zip(found, all_reports(found, windows), strict=True):
+        for each, reports in zip(found, loaded_reports(found, windows), strict=True):
             self.reports[each.slug] = reports
 
     def _is_there(self, indicator: Indicator) -> bool:
@@ -212,7 +213,7 @@ class _Contents:
             return self._flows(tile)
         if tile.of not in self.reports:
             return self._blank(tile, gettext("Only single days are available for this indicator."))
-        return self._of_report(tile, self.reports[tile.of])
+        return self._of_report(tile, *self.reports[tile.of])
 
     def _blank(self, tile: Tile, words: str) -> Shown:
         return Shown(tile=tile, title=self._title(tile), page=self._page(tile), blank=words)
@@ -268,7 +269,7 @@ class _Contents:
             return None
         return flows_of(pair, self.window)
 
-    def _of_report(self, tile: Tile, reports: list[WindowReport]) -> Shown:
+    def _of_report(self, tile: Tile, reports: list[WindowReport], loaded: Loaded) -> Shown:
         report, of_scale = reports[0], reports[1:]
         options = _options(tile)
         shown = Shown(
@@ -283,15 +284,14 @@ class _Contents:
             words = status_reason(report.status, self.study) or gettext("No answers on these days.")
             return replace(shown, blank=words)
         if tile.kind == Kind.NUMBER:
-            return self._number(shown, report)
+            return self._number(shown, report, tallies_of(loaded))
         if tile.kind == Kind.MAP:
             zones = zones_of(report.indicator)
             found = map_context(report, zones=zones, options=options, of_scale=of_scale)
             return replace(shown, map=found | {"options": options})
         return _chart(shown, report)
 
-    def _number(self, shown: Shown, report: WindowReport) -> Shown:
-        (((report,), tallies),) = reports_with_tallies([report.indicator], [[report.window]])
+    def _number(self, shown: Shown, report: WindowReport, tallies: IndicatorTallies) -> Shown:
         number = number_of(report, tallies)
         facts = tuple(numbers_texts.facts_of(number))
         blank = "" if facts else numbers_texts.mean_sentence(number)

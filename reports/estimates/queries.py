@@ -279,8 +279,18 @@ def reports_with_tallies(
 ) -> list[tuple[list[WindowReport], IndicatorTallies]]:
     """Estimates of several indicators in their windows, and the tallies that they come from.
 
-    Both are of the same publication, so that what is computed from the tallies fits the estimates. After
-    the first `full` windows, reports have estimates only where the small-category rule may hide some:
+    Both are of the same publication, so that what is computed from the tallies fits the estimates.
+    """
+    found = loaded_reports(indicators, windows, full=full)
+    return [(reports, tallies_of(loaded)) for reports, loaded in found]
+
+
+def loaded_reports(
+    indicators: Sequence[Indicator], windows: Sequence[Sequence[Window]], *, full: int | None = None
+) -> list[tuple[list[WindowReport], Loaded]]:
+    """Estimates as of `reports_with_tallies`, also in a study with classes, and what was read for them.
+
+    After the first `full` windows, reports have estimates only where the small-category rule may hide some:
     thousands a day take long.
     """
     return [
@@ -289,18 +299,8 @@ def reports_with_tallies(
                 _window_report(loaded, window, is_bare=full is not None and place >= full)
                 for place, window in enumerate(chosen)
             ],
-            tallies_of(loaded),
+            loaded,
         )
-        for loaded, chosen in zip(load(indicators), windows, strict=True)
-    ]
-
-
-def all_reports(
-    indicators: Sequence[Indicator], windows: Sequence[Sequence[Window]]
-) -> list[list[WindowReport]]:
-    """Estimates of several indicators in their windows, all of the same publication."""
-    return [
-        [_window_report(loaded, window) for window in chosen]
         for loaded, chosen in zip(load(indicators), windows, strict=True)
     ]
 

@@ -18,8 +18,8 @@ from reports.estimates.options import (
 from reports.estimates.queries import (
     Window,
     WindowReport,
-    all_reports,
     indicator_reports,
+    loaded_reports,
     single_days_of,
     study_reports,
     window_report,
@@ -142,5 +142,5 @@ def select_summary(study: Study) -> Selection:
     indicators = list(study.indicators.all())
     whole, days = [Window(1, study.days)], single_days_of(study)
     windows = [whole if has_unions(indicator) else days for indicator in indicators]
-    reports = [report for found in all_reports(indicators, windows) for report in found]
+    reports = [report for found, _ in loaded_reports(indicators, windows) for report in found]
     return Selection(scope=Scope.STUDY, study=study, name=study.slug, reports=tuple(reports))
