@@ -17,6 +17,7 @@ from ldp import Certificate, PlanSpec, certify
 from reports.base import formats
 from reports.privacy.statement.locations import location_protection
 from reports.studies.studyfile import IndicatorDefinition, PlanDefinition, StudyDefinition
+from reports.studies.studyfile.class_definition import ClassDefinition
 from reports.studies.texts import tallies_words
 
 
@@ -42,7 +43,7 @@ _HARMLESS = ("slug", "name", "name_fr", "market_share", "category_shares", "expe
 # Compared by what they lead to, below.
 _WEIGHED = (
     "days", "min_publication", "small_cell", "small_category",
-    "plan", "indicators", "location", "slots", "area",
+    "plan", "indicators", "location", "slots", "area", "classes",
 )  # fmt: skip
 _WEIGHED_OF_PLAN = (
     "mechanism", "unit", "epsilon", "epsilon_profile", "presence_epsilon", "presence_days", "tallies",
@@ -63,6 +64,7 @@ def plan_changes(before: StudyDefinition | None, after: StudyDefinition) -> tupl
     return (
         *_of_study(before, after),
         *_of_plan(before.plan, after.plan),
+        *_of_classes(before.classes, after.classes),
         *_of_numbers(before.plan_spec(), after.plan_spec()),
         *_of_indicators(before, after),
         *_of_places(before.plan_spec(), after.plan_spec()),
@@ -126,6 +128,39 @@ def _of_plan(before: PlanDefinition, after: PlanDefinition) -> Iterator[Change]:
         was, becomes = getattr(before, each.name), getattr(after, each.name)
         if each.name not in _WEIGHED_OF_PLAN and was != becomes:
             yield _other(_field_words(each.name, was, becomes))
+
+
+def _of_classes(before: tuple[ClassDefinition, ...], after: tuple[ClassDefinition, ...]) -> Iterator[Change]:
+    old, new = ({each.slug: each for each in classes} for classes in (before, after))
+    for each in before:
+        if each.slug not in new:
+            yield _class_change(
+                gettext("The class %(slug)s (%(name)s) was removed. Its epsilon was %(epsilon)s."), each
+            )
+    for each in after:
+        if each.slug in old:
+            yield from _of_class(old[each.slug], each)
+        else:
+            yield _class_change(
+                gettext("The class %(slug)s (%(name)s) was added, with epsilon %(epsilon)s."), each
+            )
+    if old == new and before != after:
+        yield _harmless(gettext("The classes are in a different order."))
+
+
+def _class_change(pattern: str, changed: ClassDefinition) -> Change:
+    epsilon = _shown(changed.epsilon)
+    return _other(pattern % {"slug": changed.slug, "name": changed.name, "epsilon": epsilon})
+
+
+def _of_class(old: ClassDefinition, new: ClassDefinition) -> Iterator[Change]:
+    label = gettext("Epsilon of the class %(slug)s") % {"slug": new.slug}
+    yield from _number(label, old.epsilon, new.epsilon, more_is_weaker=True)
+    for each in fields(ClassDefinition):
+        was, becomes = getattr(old, each.name), getattr(new, each.name)
+        if each.name != "epsilon" and was != becomes:
+            text = _field_words(f"class[{new.slug}].{each.name}", was, becomes)
+            yield _harmless(text) if each.name in _HARMLESS else _other(text)
 
 
 def _of_tallies(before: PlanDefinition, after: PlanDefinition) -> Iterator[Change]:

@@ -50,11 +50,16 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanEffects:
-    """Two plans side by side; without a first one, `before` is None everywhere."""
+    """Two plans side by side; without a first one, `before` is None everywhere.
+
+    largest : names of the classes with the largest epsilon, for which all figures are; of the second plan if
+        it has classes, else of the first
+    """
 
     before: Certificate | None
     after: Certificate
     rows: Sequence[Comparison]
+    largest: Sequence[str]
 
 
 def plan_effects(before: StudyDefinition | None, after: StudyDefinition, *, visitors: int) -> PlanEffects:
@@ -70,7 +75,12 @@ def plan_effects(before: StudyDefinition | None, after: StudyDefinition, *, visi
             Comparison(slug=slug, name=names[slug], before=old.get(slug), after=new.get(slug))
             for slug in [*new, *(each for each in old if each not in new)]
         ],
+        largest=_largest(after) or ([] if before is None else _largest(before)),
     )
+
+
+def _largest(definition: StudyDefinition) -> list[str]:
+    return [each.shown_name for each in definition.classes if each.epsilon == definition.plan.epsilon]
 
 
 def _effects(definition: StudyDefinition, *, visitors: int) -> dict[str, Effect]:

@@ -18,6 +18,7 @@ from reports.privacy.budget.actions import propose_cap
 from reports.studies.policies import Role
 from reports.studies.studyfile import AreaDefinition, StudyDefinition
 from reports.studies.studyfile.sections import RESERVED_STUDIES
+from tests.mobility.class_study import class_text
 from tests.mobility.pages.pages import (
     AS_ADMINISTRATOR,
     check_markup,
@@ -131,6 +132,15 @@ class TestSecondPerson:
         html = client.post(url(draft, "step/"), sent, follow=True).content.decode()
         says(html, "The study has been created", '<a href="/people/">Open the People page</a>')
         assert "Not reviewed: this site does not require approval" in page(client, "/administrator/fair/")
+
+
+def test_a_second_person_sees_the_epsilon_of_each_class(client, officer):
+    client.post(CREATE_URL, {"study_file": file(class_text({"panel": 3, "standard": 1, "minor": 0.5}))})
+    shown = page(officer, url(PlanDraft.objects.get()))
+    says(shown, "Column contract of the files says which class", "largest epsilon (Class panel)")
+    for slug, epsilon in (("panel", "3"), ("standard", "1"), ("minor", "0.5")):
+        names, value = f"Class {slug} (Classe {slug}) {slug}", f"value in the column: {slug.upper()}"
+        says(shown, names, f"{value}; epsilon {epsilon}")
 
 
 class TestForm:

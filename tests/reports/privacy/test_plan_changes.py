@@ -20,6 +20,7 @@ from reports.studies.queries import current_plan
 from reports.studies.studyfile import StudyDefinition, StudyFileError, VisitorRule, parse_study
 from reports.studies.studyfile.redraft import Tables, read_tables, tables_of
 from tests import demo_study
+from tests.mobility.class_study import class_text
 from tests.reports import map_factory, slot_factory
 from tests.reports import report_factory as factory
 from tests.reports.studies.test_studyfile import edited
@@ -159,6 +160,31 @@ def test_an_indicator_more_needs_a_second_person_and_one_less_does_not(demo) -> 
     shared = plan(mechanism="spl-grr", epsilon=Decimal(7))(demo)
     found = reasons(shared, replace(shared, indicators=shared.indicators[1:]))
     assert any("epsilon per answer rises from 1 to 1.16" in reason for reason in found), found
+
+
+def test_each_class_says_its_epsilon_before_and_after() -> None:
+    old = demo_study.parsed_study(class_text({"panel": 3, "standard": 1, "minor": 0.5}))
+    panel, standard, minor = old.classes
+    higher, lower = replace(minor, epsilon=Decimal(1)), replace(standard, epsilon=Decimal("0.25"))
+    cases = [
+        ((panel, standard, higher), "Epsilon of the class minor rises from 0.5 to 1.", WEAKER, True),
+        ((panel, lower, minor), "Epsilon of the class standard falls from 1 to 0.25.", STRONGER, False),
+        ((panel, standard), "The class minor (Class minor) was removed. Its epsilon was 0.5.", OTHER, True),
+        ((*old.classes, replace(lower, slug="new")), "The class new (Class standard) was added, with epsilon 0.25.", OTHER, True),
+        ((panel, standard, replace(minor, value="M")), "class[minor].value: previously MINOR, now M.", OTHER, True),
+        ((panel, standard, replace(minor, name="Young")), "class[minor].name: previously Class minor, now Young.", OTHER, False),
+        ((standard, panel, minor), "The classes are in a different order.", OTHER, False),
+    ]  # fmt: skip
+    for classes, *expected in cases:
+        (change,) = plan_changes(old, replace(old, classes=classes))
+        assert [change.text, change.direction, change.needs_second_person] == expected
+
+
+def test_figures_of_a_plan_with_classes_name_those_that_lose_most(demo) -> None:
+    old = demo_study.parsed_study(class_text({"panel": 3, "standard": 3, "minor": 0.5}))
+    names = ["Class panel", "Class standard"]
+    pairs = [(None, old), (old, demo), (demo, old), (demo, demo)]
+    assert [plan_effects(*pair, visitors=100).largest for pair in pairs] == [names, names, names, []]
 
 
 def test_the_same_plan_changes_nothing_but_a_new_study_always_needs_a_second_person(demo) -> None:
