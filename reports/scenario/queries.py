@@ -263,7 +263,7 @@ class Prepared:
         return stays.exactly(self.question.in_a_row) if stays and self.question.in_a_row else None
 
     def _categories(self, people: Bar) -> tuple[Bar, ...]:
-        """Bars by category; none where so few people are meant that they are hidden, or no one answered."""
+        """Bars by category; none with classes, for so few people that they are hidden, or without answers."""
         if self.loaded is None or self.loaded.classes or 0 < people.most < self.small_cell:
             return ()
         noise = None

@@ -158,6 +158,9 @@ def test_what_needs_one_channel_is_refused(reader):
     for name in ("movement", "compare", "days", "forecast_indicator", "scenario"):
         answer = reader.get(reverse(f"reports:{name}", args=[study.slug, "gender"]))
         assert answer.status_code == 200, name
+    scenario = answer.content.decode()
+    assert "Scenarios by category are not available for this study yet" in scenario
+    assert "too few people" not in scenario
 
 
 def test_statement_has_the_certificate_of_each_class_and_the_script_agrees():
