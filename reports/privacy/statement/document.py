@@ -474,6 +474,12 @@ def _definition(spec: PlanSpec, *, voided_days: int) -> str:
         "a given set of answers leaves the operator zone. This probability differs between the two "
         "people by a factor of at most exp(epsilon)."
     )
+    if spec.classes:
+        text += " " + gettext(
+            "The two people must also be in the same class, because the class is public and is not "
+            "protected. The epsilon that applies to them is that of their class. The epsilon of the study "
+            "is the largest of all classes."
+        )
     daily = [asked for asked in spec.indicators if asked.kind == "daily"]
     if any(asked.scale is not None and not asked.is_wave for asked in daily):
         text += " " + gettext(

@@ -173,6 +173,7 @@ def test_statement_has_the_certificate_of_each_class_and_the_script_agrees():
     assert [round(each, 6) for each in losses] == [12, 4, 2]
     assert max(losses) == Decimal(statement["guarantee"]["epsilon_profile"])
     assert "classes" in {each["name"] for each in statement["not_protected"]}
+    assert "The two people must also be in the same class" in statement["guarantee"]["definition"]
     for name in ("epsilon_profile", "epsilon_attribute", "nominal_epsilon", "nominal_profile"):
         forged = json.loads(json.dumps(statement))
         forged["classes"][1][name] = "1.5" if "nominal" not in name else "3/2"
@@ -215,7 +216,9 @@ def test_plans_without_classes_are_what_they_were():
     assert class_protections(plan) == []
     plain = factory.definition()
     assert not {"classes", "class_column"} & {*plain.to_json(), *plain.to_json()["plan"]}
-    assert "classes" not in privacy_statement(Study.objects.get())
+    statement = privacy_statement(Study.objects.get())
+    assert "classes" not in statement
+    assert "class" not in statement["guarantee"]["definition"]
 
 
 def test_study_file_round_trips_and_names_what_is_not_possible():
