@@ -89,16 +89,18 @@ def _necessity(study: Study, spec: PlanSpec, certificate: Certificate) -> Sectio
     epsilons = {"profile": certificate.epsilon_profile, "attribute": certificate.epsilon_attribute}
     asked = formats.epsilon(epsilons[spec.unit])
     lines = standing(study.population, studies_of(study.population), today=today())
+    columns = ngettext(
+        "Data minimisation: only the columns needed for one indicator are read.",
+        "Data minimisation: only the columns needed for %(n)d indicators are read.",
+        spec.d,
+    ) % {"n": spec.d}
+    if study.classes:
+        columns += " " + gettext("In addition, the column with the class of the subscriber is read.")
     return Section(
         title=gettext("Necessity and proportionality"),
         article="35 (7) b",
         points=(
-            ngettext(
-                "Data minimisation: only the columns needed for one indicator are read.",
-                "Data minimisation: only the columns needed for %(n)d indicators are read.",
-                spec.d,
-            )
-            % {"n": spec.d},
+            columns,
             gettext(
                 "Certified epsilon: %(epsilon)s for %(unit)s. Per profile: %(profile)s; per attribute: "
                 "%(attribute)s."

@@ -64,6 +64,10 @@ def retention(study: Study) -> list[Kept]:
             ),
         ),
     }
+    if study.classes:
+        for name in ("day_state", "presence"):
+            until, end, text = rows[name]
+            rows[name] = (until, end, f"{text} {_class_words()}")
     if study.of_events:
         del rows["presence"]
         rows["day_state"] = (
@@ -100,6 +104,12 @@ def _day_state(*, has_slots: bool) -> str:
     return gettext(
         "Encrypted data for each pseudonym on each day that is not yet closed: the first and last event "
         "and, if places are collected, the stays in each cell."
+    )
+
+
+def _class_words() -> str:
+    return gettext(
+        "This data includes the class of the subscriber, without noise, because the class is public."
     )
 
 

@@ -14,6 +14,8 @@ import ldp
 from ldp.estimation.classes import stratified_variance
 from reports.classes.queries import NoClassesError, by_class
 from reports.compare.queries import NotComparableError, windows_test
+from reports.dpia import dpia_pack
+from reports.dpia.markdown import to_markdown
 from reports.estimates.loading import ClassesError, load, tallies_of
 from reports.estimates.notes import note_day
 from reports.estimates.queries import Window, surely_present, window_report
@@ -21,6 +23,7 @@ from reports.exports.bundle import bundle_of
 from reports.exports.errors import ExportError
 from reports.forecasts.series import category_days
 from reports.models import DayNote, Plan, Study
+from reports.privacy.retention import retention
 from reports.privacy.statement.document import class_protections, privacy_statement
 from reports.scenario.population import PopulationError, synthesise
 from reports.studies.studyfile import StudyFileError
@@ -207,6 +210,18 @@ def test_an_outage_and_a_wide_interval_are_said_of_each_class():
     of_day = by_class(gender(Study.objects.get()), Window(1, 1))
     assert {each.status for row in of_day.rows for each in row.shares} == {"outage"}
     assert of_day.pooled is None
+
+
+@pytest.mark.parametrize("has_classes", [True, False])
+def test_retention_and_dpia_name_the_class_that_is_kept_and_read(has_classes):
+    study = create_study_rows(class_definition() if has_classes else factory.definition(), by="adam")
+    kept = {
+        each["name"] for each in retention(study) if "includes the class of the subscriber" in each["text"]
+    }
+    assert kept == ({"day_state", "presence"} if has_classes else set())
+    assert (
+        "the column with the class of the subscriber is read" in to_markdown(dpia_pack(study))
+    ) == has_classes
 
 
 def test_plans_without_classes_are_what_they_were():
