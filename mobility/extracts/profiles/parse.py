@@ -65,7 +65,7 @@ def read_profile(values: Mapping[str, Any], *, filename: str, definition: StudyD
                 "extract contains nothing else"
             ),
         )
-    _check_columns(problems, facts, columns, operators)
+    _check_columns(problems, facts, columns, operators, class_column=definition.plan.class_column)
     root.finish()
     if problems.found:
         raise ProfileFileError(problems.all())
@@ -156,7 +156,12 @@ def _read_indicators(
 
 
 def _check_columns(
-    problems: Problems, facts: Mapping[str, Any], columns: Mapping[str, str], operators: Mapping[str, str]
+    problems: Problems,
+    facts: Mapping[str, Any],
+    columns: Mapping[str, str],
+    operators: Mapping[str, str],
+    *,
+    class_column: str | None,
 ) -> None:
     """One source, one meaning: else an identifier could be an answer, or a value be answered twice."""
     roles = [(f"columns.{role}", facts.get(role)) for role in ("subscriber", "person", "timestamp", "cell")]
@@ -164,4 +169,10 @@ def _check_columns(
     attributes += [
         (f"{INDICATOR}.{slug}.operator_column", column) for slug, column in operators.items() if column
     ]
-    check_used_once(problems, [*roles, *attributes], rule=_("must be its own column, but %(first)s uses it"))
+    own = (
+        "plan.class_column",
+        class_column,
+    )  # of the study: first, so that problems are those of the profile
+    check_used_once(
+        problems, [own, *roles, *attributes], rule=_("must be its own column, but %(first)s uses it")
+    )

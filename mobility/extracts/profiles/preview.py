@@ -8,7 +8,7 @@ from typing import Any, Final
 from django.utils.translation import gettext
 
 from mobility.extracts.profiles.aliases import IDENTIFIERS, plain
-from mobility.extracts.profiles.definition import NO_ANSWER, ValueTable, own_table
+from mobility.extracts.profiles.definition import NO_ANSWER, ValueTable, class_fields, own_table
 from mobility.extracts.profiles.instants import BAD, NONEXISTENT, OUTSIDE_PERIOD, VALID, Instant, instants_of
 from mobility.extracts.profiles.masking import DOT, is_identifier, shape, shows_people
 from mobility.extracts.profiles.parse import INDICATOR
@@ -32,6 +32,8 @@ _TIMES: Final = {BAD: "bad_timestamp", NONEXISTENT: "nonexistent_time"}
 _UNKNOWN: Final = "unknown_value"
 # Of the operator's column of an indicator.
 OPERATOR: Final = "operator:%s"
+# Of the column of the class, which the study names; no slug has a colon.
+CLASS: Final = "plan:class"
 _IDENTIFIERS: Final = frozenset(map(plain, IDENTIFIERS))
 
 
@@ -46,7 +48,7 @@ class ShownValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownColumn:
-    """One column: `role` is a role, the slug of an indicator, one of OPERATOR, or empty.
+    """One column: `role` is a role, the slug of an indicator, one of OPERATOR, CLASS, or empty.
 
     Roles are subscriber, person, timestamp and cell.
 
@@ -109,8 +111,8 @@ def rejections(sample: Sample, columns: Sequence[ShownColumn]) -> list[Rejection
 
 
 def roles_of(draft: Mapping[str, Any], definition: StudyDefinition) -> dict[str, str]:
-    """Column of each role and of each indicator, where the draft has one."""
-    roles: dict[str, str] = dict(draft.get("columns", {}))
+    """Column of each role and of each indicator, where the draft has one, and of the class."""
+    roles: dict[str, str] = dict(draft.get("columns", {})) | {CLASS: definition.plan.class_column or ""}
     indicators = draft.get(INDICATOR, {})
     for indicator in definition.static_indicators:
         rule = indicators.get(indicator.slug, {})
@@ -153,6 +155,8 @@ def _shown(
         return _timestamps(name, texts, draft.get("profile", {}).get("timestamp_format", ISO), definition)
     if role == "cell":
         return _cells(name, texts, definition)
+    if role == CLASS:
+        return _classes(name, texts, definition)
     for indicator in definition.static_indicators:
         rule = draft.get(INDICATOR, {}).get(indicator.slug, {})
         if role == indicator.slug:
@@ -303,6 +307,20 @@ def _operators(role: str, name: str, texts: list[str], indicator: IndicatorDefin
     )
     reasons = tuple(_UNKNOWN if code is None else "" for code in codes)
     return ShownColumn(name=name, role=role, values=values, reasons=reasons)
+
+
+def _classes(name: str, texts: list[str], definition: StudyDefinition) -> ShownColumn:
+    """Classes of subscribers, which every row must name."""
+    table: ValueTable = class_fields(definition)["classes"]
+    names: dict[int | None, str] = {code: each.shown_name for code, each in enumerate(definition.classes)}
+    rejected = gettext("unknown value: row rejected")  # an empty one, too
+    found = [names.get(table.code_of(text.encode())) for text in texts]
+    values = tuple(
+        ShownValue(text=_attribute_text(text, table), meaning=name or rejected, is_bad=name is None)
+        for text, name in zip(texts[:ROWS_SHOWN], found[:ROWS_SHOWN], strict=True)
+    )
+    reasons = tuple("" if name else _UNKNOWN for name in found)
+    return ShownColumn(name=name, role=CLASS, values=values, reasons=reasons)
 
 
 def _attribute_text(text: str, table: ValueTable) -> str:

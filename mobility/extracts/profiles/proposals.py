@@ -33,8 +33,8 @@ class Proposal:
 
 
 def propose(sample: Sample, *, definition: StudyDefinition) -> Proposal:
-    """Draft a profile for files that begin like `sample`; every column serves once."""
-    search = _Search(sample)
+    """Draft a profile for files that begin like `sample`; every column serves once, that of a class never."""
+    search = _Search(sample, taken={definition.plan.class_column or ""})
     columns = {
         role: search.by_name(f"columns.{role}", map(plain, aliases)) for role, aliases in ROLES.items()
     }

@@ -46,6 +46,8 @@ def profile_words(profile: Profile, definition: StudyDefinition) -> dict[str, An
     columns += [(titles[slug], name) for slug, name in profile.columns.items()]
     operator = gettext("%(indicator)s: country of the operator")
     columns += [(operator % {"indicator": titles[slug]}, name) for slug, name in profile.operators.items()]
+    if profile.class_column:
+        columns.append((gettext("Class of the subscriber"), profile.class_column))
     facts = []
     if profile.kind == "events":
         facts.append((gettext("Time format"), format_words(profile.timestamp_format)))

@@ -3,6 +3,7 @@
 
 import gzip
 import tracemalloc
+from dataclasses import replace
 from datetime import date
 
 import pyarrow as pa
@@ -20,6 +21,9 @@ from mobility.extracts.profiles.timestamp_guess import timestamp_formats
 from mobility.extracts.profiles.typed import TypedProfile
 from mobility.extracts.profiles.value_guess import bands_of, rule_draft
 from mobility.uploads.profile_pages.copies import copy_of
+from mobility.uploads.profile_pages.texts import profile_words
+from tests.demo_study import parsed_study
+from tests.mobility.class_study import class_text
 from tests.mobility.extracts.profiles.made_profiles import AGES, STUDY, definition, edited
 from tests.mobility.extracts.readers.any_file import written
 from tests.study_text import origin
@@ -485,3 +489,46 @@ operator_column = "plmn"
         ):
             with pytest.raises(ProfileFileError, match=rule):
                 parse_profile(edited(old, new, text=file).encode(), filename="p.toml", definition=self.STUDY)
+
+
+class TestClasses:
+    STUDY = parsed_study(class_text())
+    FILE = """
+[profile]
+name = "operator-x"
+kind = "events"
+timestamp_format = "iso"
+[columns]
+subscriber = "msisdn"
+timestamp = "time"
+[indicator.colour]
+column = "shade"
+"""
+
+    def test_no_role_and_no_indicator_has_the_column_of_the_class(self):
+        rule = "must be its own column, but plan.class_column uses it"
+        for old, key in (("shade", "indicator.colour.column"), ("msisdn", "columns.subscriber")):
+            text = edited(f'"{old}"', '"contract"', text=self.FILE)
+            with pytest.raises(ProfileFileError, match=f"{key}: {rule}"):
+                parse_profile(text.encode(), filename="p.toml", definition=self.STUDY)
+
+    def test_a_profile_names_the_column_of_the_class(self):
+        made = parse_profile(self.FILE.encode(), filename="p.toml", definition=self.STUDY)
+        columns = profile_words(made.compiled(self.STUDY), self.STUDY)["columns"]
+        assert columns[-1] == ("Class of the subscriber", "contract")
+
+    def test_the_preview_says_what_class_a_row_is_of_and_never_proposes_its_column_for_an_answer(self):
+        texts = ("PANEL,red", "gold card,green", ",red", "MINOR,blue")
+        rows = [f"33612345678,2024-03-01T10:00:00,{each}" for each in texts]
+        named = replace(self.STUDY.indicators[0], name="Contract")
+        study = replace(self.STUDY, indicators=(named, *self.STUDY.indicators[1:]))
+        given = sample(rows, "msisdn,time,contract,shade")
+        draft = propose(given, definition=study).draft
+        assert draft["indicator"]["colour"]["column"] == "shade"
+        found = shown(draft, given=given, study=study)["contract"]
+        rejected = "unknown value: row rejected"
+        assert found.role == "plan:class"
+        assert [(each.text, each.meaning, each.is_bad) for each in found.values] == [
+            ("PANEL", "Class panel", False), ("••••••••• (9 characters)", rejected, True), ("", rejected, True), ("MINOR", "Class minor", False),
+        ]  # fmt: skip
+        assert found.reasons == ("", "unknown_value", "unknown_value", "")
