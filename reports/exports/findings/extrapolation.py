@@ -4,14 +4,11 @@ from collections.abc import Iterator
 
 from django.http import HttpRequest, HttpResponse
 
-from reports.accounts.access import indicator_or_404, study_or_404
-from reports.base.attachments import attachment
-from reports.estimates.picker import requested_window
-from reports.estimates.queries import Window, WindowError, visitor_unions
+from reports.estimates.queries import Window
 from reports.exports.errors import ExportError
-from reports.exports.file_views import file_of_study, format_or_404, refused
+from reports.exports.file_views import file_of_study
+from reports.exports.findings.of_window import window_file
 from reports.exports.findings.tables import Findings, Record, head_of
-from reports.exports.formats.choosing import NUMBERS
 from reports.exports.formats.columns import Kind
 from reports.exports.records import CONTEXT_NAMES, report_record
 from reports.extrapolation.queries import Extrapolation, NoSharesError, People, extrapolations
@@ -27,15 +24,8 @@ def download_extrapolation(
     request: HttpRequest, slug: str, indicator_slug: str, file_format: str
 ) -> HttpResponse:
     """Total of the window that the page shows, and of its days."""
-    study, found = study_or_404(request, slug), format_or_404(NUMBERS, file_format)
-    indicator = indicator_or_404(indicator_slug, among=list(study.indicators.all()))
-    try:
-        window = requested_window(request.GET, indicator=indicator, visitors=visitor_unions(study))
-        findings = extrapolation_findings(indicator, window)
-    except (WindowError, NoSharesError, ExportError) as error:
-        return refused(error)
-    return attachment(
-        found.write(findings), content_type=found.content_type, name=f"{findings.name}.{found.ending}"
+    return window_file(
+        request, slug, indicator_slug, file_format, make=extrapolation_findings, refusal=NoSharesError
     )
 
 

@@ -2,37 +2,30 @@
 
 from django.http import HttpRequest, HttpResponse
 
-from reports.accounts.access import indicator_or_404, study_or_404
-from reports.base.attachments import attachment
-from reports.estimates.picker import requested_window
-from reports.estimates.queries import WindowError, visitor_unions
+from reports.estimates.queries import Window
 from reports.exports.errors import ExportError
-from reports.exports.file_views import file_of_study, format_or_404, refused
+from reports.exports.file_views import file_of_study
+from reports.exports.findings.of_window import window_file
 from reports.exports.findings.tables import Findings, Record, head_of, interval_codes, tail_of
-from reports.exports.formats.choosing import NUMBERS
 from reports.exports.formats.columns import Kind
 from reports.numbers.by_category import CategoryMean, MeansReport, means_report
 from reports.numbers.queries import NoNumberError
 from reports.numbers.texts import rounding_words
+from reports.studies.models import Indicator
 from reports.studies.texts import status_reason
 
 
 @file_of_study
 def download_means(request: HttpRequest, slug: str, indicator_slug: str, file_format: str) -> HttpResponse:
     """Means of the window that the page shows."""
-    study, found = study_or_404(request, slug), format_or_404(NUMBERS, file_format)
-    indicator = indicator_or_404(indicator_slug, among=list(study.indicators.all()))
-    try:
-        window = requested_window(request.GET, indicator=indicator, visitors=visitor_unions(study))
-        means = means_report(indicator, window)
-    except (WindowError, NoNumberError) as error:
-        return refused(error)
+    return window_file(request, slug, indicator_slug, file_format, make=_of_window, refusal=NoNumberError)
+
+
+def _of_window(indicator: Indicator, window: Window) -> Findings:
+    means = means_report(indicator, window)
     if not means.means:
-        return refused(ExportError(status_reason(means.report.status, study)))
-    findings = means_findings(means)
-    return attachment(
-        found.write(findings), content_type=found.content_type, name=f"{findings.name}.{found.ending}"
-    )
+        raise ExportError(status_reason(means.report.status, indicator.study))
+    return means_findings(means)
 
 
 def means_findings(found: MeansReport) -> Findings:
