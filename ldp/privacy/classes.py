@@ -8,6 +8,7 @@ from typing import Any, Final, Self
 from ldp.errors import PlanError
 from ldp.protocols.channels import check_epsilon, exact_text
 
+MIN_CLASSES: Final = 2
 MAX_CLASSES: Final = 20
 OF_CLASSES: Final = ("smp-grr", "smp-oue", "smp-adp")  # mechanisms
 
@@ -46,9 +47,9 @@ class ClassSpec:
 
 
 def check_classes(classes: tuple[ClassSpec, ...], *, epsilon: Fraction) -> None:
-    """Raise PlanError unless there are 2 to `MAX_CLASSES`, unlike, the largest epsilon that of the plan."""
-    if not 2 <= len(classes) <= MAX_CLASSES:
-        raise PlanError(f"number of classes must be in [2, {MAX_CLASSES}], got {len(classes)}")
+    """Raise PlanError unless number and slugs are allowed, and the largest epsilon is that of the plan."""
+    if not MIN_CLASSES <= len(classes) <= MAX_CLASSES:
+        raise PlanError(f"number of classes must be in [{MIN_CLASSES}, {MAX_CLASSES}], got {len(classes)}")
     slugs = [each.slug for each in classes]
     for slug in slugs:
         if slugs.count(slug) > 1:

@@ -16,8 +16,10 @@ from reports.studies.studyfile.table import Table
 OF_FILES = ("area", "location", "slots")  # sections that need other files, which come with the last check
 
 
-def quick_problems(tables: Tables, *, like: StudyDefinition | None, filename: str) -> list[Problem]:
-    """Return the problems that need no files of cells and zones."""
+def quick_check(
+    tables: Tables, *, like: StudyDefinition | None, filename: str
+) -> tuple[list[Problem], StudyDefinition | None]:
+    """Return the problems that need no files of the area, and the study if it is valid without any."""
     problems = Problems(filename)
     has_area = "area" in tables or (like is not None and like.area is not None)
     root = Table({key: value for key, value in tables.items() if key not in OF_FILES}, "", problems)
@@ -25,12 +27,13 @@ def quick_problems(tables: Tables, *, like: StudyDefinition | None, filename: st
     if not has_area and "days" in parts:
         parts["indicators"] = with_zones(root, parts["indicators"], None, days=parts["days"])
     if problems.found or has_area:
-        return problems.all()
+        return problems.all(), None
+    definition = StudyDefinition(**parts, area=None)
     try:
-        check_plan(StudyDefinition(**parts, area=None), filename=filename)
+        check_plan(definition, filename=filename)
     except StudyFileError as error:
-        return error.problems
-    return []
+        return error.problems, None
+    return [], definition
 
 
 def definition_of(

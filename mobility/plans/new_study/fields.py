@@ -12,17 +12,18 @@ from django.utils.translation import gettext, gettext_lazy, gettext_noop, ngette
 from mobility.extracts.form_fields import Field
 from mobility.extracts.profiles.sample import Sample
 from mobility.plans.new_study.samples import columns_for, offers, values_of
-from mobility.plans.pages.draft_fields import LABELS as DRAFT_LABELS
 from mobility.plans.pages.draft_fields import (
+    CLASS_COLUMN,
     MECHANISM,
     Errors,
+    classes_of,
     field_of,
-    keys_of_rows,
     mechanism_field,
-    row_of,
+    rows_of_form,
     with_labels,
 )
-from mobility.plans.pages.draft_typed import STATIC, Typed, lines
+from mobility.plans.pages.draft_fields import LABELS as DRAFT_LABELS
+from mobility.plans.pages.draft_typed import CLASS, INDICATOR, STATIC, Typed, lines
 from reports.base.reasons import Reason, words_of
 from reports.simulator.model import Recommendation
 from reports.studies.studyfile import Problem
@@ -95,6 +96,7 @@ STEPS: Final[dict[str, tuple[Promise, tuple[str, ...], tuple[str, ...]]]] = {
             "plan.presence_epsilon", "plan.presence_days", "plan.tallies",
         ),
     ),
+    "classes": (gettext_lazy("Classes of subscribers (optional)"), (), ()),
 }  # fmt: skip
 _KINDS: Final = {"first_day": "date", "key_until": "date", "layers": "textarea"}
 _FOLDED: Final = frozenset(  # of indicators: what most leave empty
@@ -139,19 +141,18 @@ def new_study_form(
     sample: Sample | None,
     warnings: Mapping[str, str],
     recommendation: Recommendation,
+    notes: Mapping[str, str],
     is_final: bool,
 ) -> dict[str, Any]:
     """Lay out the form; what is missing is an error only at the last check (`is_final`).
 
-    `warnings` are sentences at fields, which refuse nothing.
+    `warnings` are sentences at fields, which refuse nothing; `notes` are on the epsilon of classes, by slug.
     """
     problems = [_of_form(each) for each in problems]
     missing = [each for each in problems if _is_missing(each)]
     errors = Errors([each for each in problems if is_final or not _is_missing(each)], labels=_ALL_LABELS)
-    rows = [
-        _row(row_of(typed, row, errors=errors, key=key), sample)
-        for row, key in zip(typed.rows, keys_of_rows(typed), strict=True)
-    ]
+    rows = [_row(each, sample) for each in rows_of_form(typed, INDICATOR, errors=errors)]
+    classes = _classes(classes_of(typed, errors=errors, notes=notes), sample)
 
     def field_named(name: str) -> Field:
         if name == MECHANISM:
@@ -172,10 +173,12 @@ def new_study_form(
     if typed.values.get("area.cells") and steps["area"].todo == gettext("complete"):
         steps["area"].todo = gettext("files not checked yet")
     steps["indicators"].errors = errors.of("indicator")
+    steps["classes"].errors = classes["errors"]
     steps["plan"].errors = errors.of("plan")
     return {
         "steps": steps.values(),
         "rows": rows,
+        "classes": classes,
         "sample": sample,
         "offers": [] if sample is None else offers(sample, typed),
         "errors": errors.left(),
@@ -217,6 +220,14 @@ def _row(row: dict[str, Any], sample: Sample | None) -> dict[str, Any]:
     return row
 
 
+def _classes(classes: dict[str, Any], sample: Sample | None) -> dict[str, Any]:
+    if classes["column"] is not None:
+        classes["column"] = _safe(_with_columns(classes["column"], sample))
+    for row in classes["rows"]:
+        row["fields"] = [_safe(each) for each in row["fields"]]
+    return classes
+
+
 def _field(typed: Typed, name: str, errors: Errors, sample: Sample | None) -> Field:
     if name in DRAFT_LABELS:
         return _safe(field_of(typed, name, name=name, errors=errors.of(name)))
@@ -236,7 +247,7 @@ def _field(typed: Typed, name: str, errors: Errors, sample: Sample | None) -> Fi
 
 
 def _with_columns(made: Field, sample: Sample | None) -> Field:
-    is_column = made.name.startswith("extract.") or made.name.endswith((".column", ".operator_column"))
+    is_column = made.name.startswith("extract.") or made.name.endswith((".column", "_column"))
     options = columns_for(sample, made.value) if is_column else []
     return replace(made, kind="select", options=options) if options else made
 
@@ -281,8 +292,11 @@ def _is_missing(problem: Problem) -> bool:
 
 def _is_in(problem: Problem, step: str) -> bool:
     """Return whether a problem belongs to a step."""
+    is_of_classes = problem.key == CLASS_COLUMN or problem.key.startswith(CLASS)
+    if step == "classes" or is_of_classes:
+        return step == "classes" and is_of_classes
     if step == "indicators":
-        return problem.key.startswith("indicator")
+        return problem.key.startswith(INDICATOR)
     _, names, more = STEPS[step]
     sections = {name.rpartition(".")[0] for name in (*names, *more)}
     return problem.key in (*names, *more) or problem.key in sections

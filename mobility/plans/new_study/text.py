@@ -14,8 +14,11 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Item
 
 from mobility.plans.pages.draft_typed import (
+    CLASS,
+    CLASS_KEYS,
     DAILY,
     FORM_ONLY,
+    INDICATOR,
     JOINT,
     KEYS,
     PLAN,
@@ -33,6 +36,7 @@ from reports.studies.studyfile.problems import Problems
 from reports.studies.studyfile.redraft import Tables
 from reports.studies.studyfile.toml import parse_toml
 
+ARRAYS: Final = (INDICATOR, CLASS)
 FORM_BYTES: Final = 100_000  # longer texts are edited as text: every change is parsed again
 # Keys with a field, by section.
 FIELDS: Final[Mapping[str, Mapping[str, Callable[[str], Any]]]] = {
@@ -55,12 +59,21 @@ class FormTextError(ValueError):
 class Edit:
     """One key with another value; None takes the key away.
 
-    place : a section, or the number of an indicator
+    place : a section, or an array and the number of the table in it
     """
 
-    place: str | int
+    place: str | tuple[str, int]
     key: str
     value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Changes of an array: places of removed tables, and new ones."""
+
+    array: str
+    removed: list[int]
+    added: list[dict[str, Any]]
 
 
 def tables_of_text(text: str, *, filename: str) -> Tables:
@@ -90,21 +103,22 @@ def merged(text: str, typed: Typed, *, base: Tables, filename: str) -> str:
     """
     tables, before = tables_of_text(text, filename=filename), typed_of_text(base)
     edits = list(_edits(typed, before))
-    removed, added = _rows(typed, before)
-    if not (edits or removed or added):
+    rows = [_rows(typed, before, array) for array in ARRAYS]
+    if not edits and not any(each.removed or each.added for each in rows):
         return text
-    is_of_rows = removed or added or any(isinstance(each.place, int) for each in edits)
-    if is_of_rows and len(rows_of(tables)) != len(before.rows):  # the text has others by now
-        raise FormTextError
+    for each in rows:
+        is_changed = each.removed or each.added or any(edit.place[0] == each.array for edit in edits)
+        if is_changed and len(rows_of(tables, each.array)) != len(before.rows_in(each.array)):
+            raise FormTextError  # the text has others by now
     try:
         document = tomlkit.parse(text)
-        _change(document, edits, removed, added, item=_item)
+        _change(document, edits, rows, item=_item)
         changed = tomlkit.dumps(document)
         found = tables_of_text(changed, filename=filename)
     except (TOMLKitError, LookupError, TypeError, AttributeError, ValueError):
         raise FormTextError from None
     expected = deepcopy(tables)
-    _change(expected, edits, removed, added, item=lambda value: value)
+    _change(expected, edits, rows, item=lambda value: value)
     # The library may have misread an unusual text: it must say what the form says, and nothing else.
     if found != expected:
         raise FormTextError
@@ -113,7 +127,7 @@ def merged(text: str, typed: Typed, *, base: Tables, filename: str) -> str:
 
 def with_names(typed: Typed) -> Typed:
     """Give what has a name and no short name one that is made from it."""
-    for owner in ("study", *typed.rows):
+    for owner in ("study", *typed.rows, *typed.classes):
         name, slug = typed.values.get(f"{owner}.name", ""), typed.values.get(f"{owner}.slug", "")
         if name.strip() and not slug.strip():
             typed.values[f"{owner}.slug"] = short_name(name)
@@ -127,14 +141,15 @@ def short_name(name: str) -> str:
 
 def without_field(tables: Tables) -> list[str]:
     """Keys of a text that have no field, as they are called there."""
-    found = [key for key in tables if key not in (*FIELDS, "indicator")]
+    found = [key for key in tables if key not in (*FIELDS, *ARRAYS)]
     for section, keys in FIELDS.items():
         known = {*keys, *(other.rpartition(".")[2] for other in FIELDS if other.startswith(f"{section}."))}
         found += [f"{section}.{key}" for key in section_of(tables, section) if key not in known]
-    for place, row in enumerate(rows_of(tables), start=1):
-        kind = kind_of_table(row)
-        name = f"indicator[{row.get('slug') or place}]"
-        found += [f"{name}.{key}" for key in row if key not in (*FORM_ONLY.get(kind, ("kind",)), *KEYS[kind])]
+    for array in ARRAYS:
+        for place, row in enumerate(rows_of(tables, array), start=1):
+            name, kind = f"{array}[{row.get('slug') or place}]", kind_of_table(row)
+            own = {*CLASS_KEYS} if array == CLASS else {*FORM_ONLY.get(kind, ("kind",)), *KEYS[kind]}
+            found += [f"{name}.{key}" for key in row if key not in own]
     return found
 
 
@@ -143,13 +158,16 @@ def _edits(typed: Typed, before: Typed) -> Iterator[Edit]:
     for section, keys in FIELDS.items():
         for key, read in keys.items():
             yield from _edit(typed, before, f"{section}.{key}", Edit(section, key, None), read)
+    for array in ARRAYS:
+        for place, row in enumerate(before.rows_in(array)):
+            if row in typed.rows_in(array):
+                for key, read in typed.keys_of(row).items():
+                    yield from _edit(typed, before, f"{row}.{key}", Edit((array, place), key, None), read)
     for place, row in enumerate(before.rows):
-        if row in typed.rows:
-            for key, read in KEYS[typed.kind_of(row)].items():
-                yield from _edit(typed, before, f"{row}.{key}", Edit(place, key, None), read)
+        if row in typed.rows and typed.kind_of(row) == JOINT:
             kind = _kind_in_text(typed, row)
-            if typed.kind_of(row) == JOINT and kind != before.values[f"{row}.{KIND_IN_TEXT}"]:
-                yield Edit(place, "kind", kind)
+            if kind != before.values[f"{row}.{KIND_IN_TEXT}"]:
+                yield Edit((INDICATOR, place), "kind", kind)
 
 
 def _kind_in_text(typed: Typed, row: str) -> str:
@@ -169,51 +187,53 @@ def _edit(typed: Typed, before: Typed, name: str, edit: Edit, read: Callable[[st
     yield Edit(edit.place, edit.key, _plain(read(text.strip())) if text.strip() else None)
 
 
-def _rows(typed: Typed, before: Typed) -> tuple[list[int], list[dict[str, Any]]]:
-    """Places of the indicators that were removed, and the new ones as tables."""
-    removed = [place for place, row in enumerate(before.rows) if row not in typed.rows]
-    added = []
-    for row in typed.rows:
-        if row not in before.rows:
-            kind = typed.kind_of(row)
-            filled: dict[str, Any] = {
-                key: _plain(read(text))
-                for key, read in KEYS[kind].items()
-                if (text := typed.values.get(f"{row}.{key}", "").strip())
-            }
-            parts: dict[str, Any] = {"parts": []} if kind == JOINT else {}
-            own = {**FORM_ONLY.get(kind, {}), "kind": _kind_in_text(typed, row)}
-            added.append({**own, **parts, **filled})
-    return removed, added
+def _rows(typed: Typed, before: Typed, array: str) -> Rows:
+    """Places of the indicators or classes that were removed, and the new ones as tables."""
+    old, new = before.rows_in(array), typed.rows_in(array)
+    return Rows(
+        array,
+        removed=[place for place, row in enumerate(old) if row not in new],
+        added=[_new_table(typed, row) for row in new if row not in old],
+    )
 
 
-def _change(
-    document: Any,
-    edits: list[Edit],
-    removed: list[int],
-    added: list[dict[str, Any]],
-    *,
-    item: Callable[[Any], Any],
-) -> None:
+def _new_table(typed: Typed, row: str) -> dict[str, Any]:
+    filled = {key: _plain(value) for key, value in typed.table_of(row).items()}
+    if row in typed.classes:
+        return filled
+    kind = typed.kind_of(row)
+    parts: dict[str, Any] = {"parts": []} if kind == JOINT else {}
+    return {**FORM_ONLY.get(kind, {}), "kind": _kind_in_text(typed, row), **parts, **filled}
+
+
+def _change(document: Any, edits: list[Edit], rows: list[Rows], *, item: Callable[[Any], Any]) -> None:
     """Change a document of the library, or plain tables: both are dictionaries."""
     for edit in edits:
-        is_row = isinstance(edit.place, int)
-        table = document["indicator"][edit.place] if is_row else _section(document, str(edit.place))
+        if isinstance(edit.place, str):
+            table = _section(document, edit.place)
+        else:
+            array, place = edit.place
+            table = document[array][place]
         if edit.value is None:
             table.pop(edit.key, None)
         else:
             table[edit.key] = item(edit.value)
     if "area" in document and not document["area"]:  # an empty one would lack its cells
         del document["area"]
-    for place in reversed(removed):
-        del document["indicator"][place]
-    if removed and not document["indicator"]:
-        del document["indicator"]
+    for each in rows:
+        _change_rows(document, each)
+
+
+def _change_rows(document: Any, rows: Rows) -> None:
+    for place in reversed(rows.removed):
+        del document[rows.array][place]
+    if rows.removed and not document[rows.array]:
+        del document[rows.array]
     is_text = isinstance(document, tomlkit.TOMLDocument)
-    if added and "indicator" not in document:
-        document["indicator"] = tomlkit.aot() if is_text else []
-    for new in added:
-        document["indicator"].append(_new_row(new) if is_text else new)
+    if rows.added and rows.array not in document:
+        document[rows.array] = tomlkit.aot() if is_text else []
+    for new in rows.added:
+        document[rows.array].append(_new_row(new) if is_text else new)
 
 
 def _new_row(values: Mapping[str, Any]) -> Any:

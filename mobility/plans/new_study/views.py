@@ -22,7 +22,7 @@ from mobility.extracts.profiles.sample import SAMPLE_BYTES, Sample
 from mobility.plans.drafts import DraftOpenError, draft_new_study
 from mobility.plans.models import PlanDraft
 from mobility.plans.new_study.area_map import at_fields, map_of, read_area_of
-from mobility.plans.new_study.checks import definition_of, quick_problems
+from mobility.plans.new_study.checks import definition_of, quick_check
 from mobility.plans.new_study.fields import listed_words, new_study_form
 from mobility.plans.new_study.samples import (
     TIME_FORMAT,
@@ -45,6 +45,7 @@ from mobility.plans.new_study.text import (
     without_field,
 )
 from mobility.plans.pages.draft_edit import ADDS
+from mobility.plans.pages.draft_fields import certified_words
 from mobility.plans.pages.draft_typed import ORIGIN, STATIC, Typed, kind_of_table
 from mobility.plans.pages.simulator_form import recommendation_for
 from mobility.plans.pages.simulator_source import ASKED, asked_query, typed_source
@@ -78,11 +79,13 @@ class Answer:
 
     text : None = as it was sent, and nothing can be said of the form
     listed : problems as lines; `problems` are the same for the fields
+    definition : the study, if it is valid and needs no files
     """
 
     text: str | None = None
     typed: Typed | None = None
     tables: Tables = field(default_factory=dict)
+    definition: StudyDefinition | None = None
     problems: list[Problem] = field(default_factory=list)
     listed: list[str] = field(default_factory=list)
     promise: UnconfirmedError | None = None
@@ -147,7 +150,7 @@ def _start(request: HttpRequest) -> HttpResponse:
         typed.values |= used
         answer.text = merged(text, typed, base=tables, filename="")
         answer.tables = tables_of_text(answer.text, filename="")
-    answer.problems = quick_problems(answer.tables, like=like, filename="")
+    answer.problems, answer.definition = quick_check(answer.tables, like=like, filename="")
     return _page(request, form, answer, None, is_final=False)
 
 
@@ -192,11 +195,11 @@ def _fill_in_format(form: NewStudyForm, answer: Answer, sample: Sample) -> None:
 
 
 def _act(action: str, typed: Typed, sample: Sample | None) -> str:
-    """Add or remove an indicator; returns the key of a new one."""
+    """Add or remove an indicator or a class; returns the key of a new one."""
     if action in ADDS:
         return typed.add(ADDS[action])
     if action.startswith("remove-"):
-        typed.rows = [row for row in typed.rows if row != action.removeprefix("remove-")]
+        typed.remove(action.removeprefix("remove-"))
     what, _, place = action.rpartition("-")
     kinds = {"column": STATIC, "number": NUMBER}
     if sample is not None and what in kinds and place.isdecimal() and int(place) < len(sample.names):
@@ -216,7 +219,7 @@ def _days_of(study: dict[str, Any]) -> dict[str, Any]:
 
 def _check(request: HttpRequest, form: NewStudyForm, answer: Answer, *, like: StudyDefinition | None) -> None:
     """Say what is wrong so far; read the files of the area if the page shows them."""
-    answer.problems = quick_problems(answer.tables, like=like, filename=form.filename)
+    answer.problems, answer.definition = quick_check(answer.tables, like=like, filename=form.filename)
     if form.action == SHOW_MAP:
         check_size(request)
         area, problems = read_area_of(answer.tables, read=form.read, filename=form.filename)
@@ -296,6 +299,7 @@ def _page(
             sample=sample,
             warnings={TIME_FORMAT: answer.doubt_of_times} if answer.doubt_of_times else {},
             recommendation=recommendation_for(typed_source(), query=simulated),
+            notes={} if answer.definition is None else certified_words(answer.definition),
             is_final=is_final,
         )
         context |= {

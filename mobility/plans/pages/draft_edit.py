@@ -9,8 +9,8 @@ from django.views.decorators.http import require_http_methods
 
 from mobility.plans.drafts import DraftConflictError, DraftError, save_draft
 from mobility.plans.models import PlanDraft
-from mobility.plans.pages.draft_fields import draft_form
-from mobility.plans.pages.draft_typed import DAILY, JOINT, ORIGIN, STATIC, Typed
+from mobility.plans.pages.draft_fields import certified_words, draft_form
+from mobility.plans.pages.draft_typed import CLASS, DAILY, JOINT, ORIGIN, STATIC, Typed
 from mobility.plans.pages.drafts import crumbs, revision_of
 from mobility.plans.pages.simulated import USED, use
 from mobility.plans.pages.simulator_form import recommendation_for
@@ -28,6 +28,7 @@ ADDS = {
     "add-daily": DAILY,
     "add-joint": JOINT,
     "add-number": NUMBER,
+    "add-class": CLASS,
 }
 
 
@@ -51,7 +52,7 @@ def edit(request: HttpRequest, draft_id: int) -> HttpResponse:
     if action in ADDS:
         return _page(request, found, typed, revision=revision, new=typed.add(ADDS[action]))
     if action.startswith("remove-"):
-        typed.rows = [row for row in typed.rows if row != action.removeprefix("remove-")]
+        typed.remove(action.removeprefix("remove-"))
         return _page(request, found, typed, revision=revision, is_changed=True)
     return _save(request, found, typed, definition, revision=revision)
 
@@ -77,6 +78,15 @@ def _save(
     return redirect("administrator:draft", draft_id=found.pk)
 
 
+def _certified(typed: Typed, found: PlanDraft) -> dict[str, str]:
+    """Certified epsilon of each class with the values of the form; nothing while they are not valid."""
+    like = StudyDefinition.from_json(found.definition)
+    try:
+        return certified_words(read_tables(typed.tables(like), like=like)) if typed.classes else {}
+    except StudyFileError:
+        return {}
+
+
 def _page(
     request: HttpRequest,
     found: PlanDraft,
@@ -96,6 +106,7 @@ def _page(
             problems=problems or (),
             slug_is_fixed=not found.is_new_study,
             recommendation=recommendation_for(source_of_draft(found)),
+            notes=_certified(typed, found),
         ),
         "revision": revision,
         "conflict": conflict,

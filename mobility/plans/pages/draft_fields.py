@@ -2,16 +2,19 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from django.utils.functional import Promise
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy
 
+from ldp import certify_classes
 from ldp.privacy.first_reports import HASH_CELLS
 from mobility.extracts.form_fields import Field
-from mobility.plans.pages.draft_typed import KEYS, Typed
+from mobility.plans.pages.draft_typed import CLASS, INDICATOR, Typed
 from mobility.plans.pages.mechanism_field import MechanismField
+from reports.base import formats
 from reports.simulator.model import Recommendation
 from reports.simulator.texts import cells_words
 from reports.studies.studyfile import (
@@ -22,6 +25,7 @@ from reports.studies.studyfile import (
     VISITED_PAIRS,
     VISITED_ZONES,
     Problem,
+    StudyDefinition,
 )
 from reports.studies.studyfile.definition import DERIVED
 from reports.studies.studyfile.hours import BUSIEST_HOUR, FIRST_HOUR, LAST_HOUR
@@ -31,6 +35,7 @@ from reports.studies.studyfile.sections import SLOT_NOISES, UNITS
 from reports.studies.texts import tallies_words
 
 MECHANISM: Final = "plan.mechanism"
+CLASS_COLUMN: Final = "plan.class_column"
 NIGHT: Final = gettext_lazy(
     "This time is used only for the night zone and for the distance from home. Default:"
 )
@@ -61,6 +66,12 @@ LABELS: Final[dict[str, Promise]] = {
     "plan.presence_epsilon": gettext_lazy("Presence epsilon (optional)"),
     "plan.presence_days": gettext_lazy("Maximum days counted per subscriber (with presence epsilon)"),
     "plan.tallies": gettext_lazy("Additional exact counts"),
+    "plan.class_column": gettext_lazy("Column with the class of the subscriber"),
+    "class.name": gettext_lazy("Name"),
+    "class.epsilon": gettext_lazy("Epsilon of the class"),
+    "class.value": gettext_lazy("Value in the column (optional)"),
+    "class.slug": gettext_lazy("Short name"),
+    "class.name_fr": gettext_lazy("French name (optional)"),
     "slots.minutes": gettext_lazy("Minutes per time slot"),
     "slots.hold_minutes": gettext_lazy(
         "Minutes to keep counting a person in the zone where they were last seen"
@@ -149,6 +160,10 @@ HINTS: Final[dict[str, Promise | str]] = {
         "These presence figures are published without noise, in addition to visitor counts. You "
         "cannot add these figures if the study has a presence epsilon or already has data."
     ),
+    "plan.class_column": gettext_lazy(
+        "Each row of an uploaded file must have the value of a class in this column. Other rows are rejected."
+    ),
+    "class.value": gettext_lazy("If you leave this field empty, the short name is used."),
     "slots.minutes": "15, 30, 60, 120.",
     "slots.hold_minutes": gettext_lazy(
         "Enter a whole number from 0 to 1440. With 0, a person is counted only in the time slots in which "
@@ -261,22 +276,26 @@ def draft_form(
     problems: Iterable[Problem] = (),
     slug_is_fixed: bool,
     recommendation: Recommendation,
+    notes: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Return the form with the problems next to their fields; `errors` belong to none of them."""
+    """Return the form with the problems next to their fields; `errors` belong to none of them.
+
+    `notes` are sentences on the epsilon of classes, by slug.
+    """
     found = list(problems)
     errors = Errors(found)
     study, plan, slots = (
         [
             field_of(typed, key, name=key, errors=errors.of(key))
             for key in LABELS
-            if key.startswith(section) and key != MECHANISM and not (slug_is_fixed and key == "study.slug")
+            if key.startswith(section)
+            and key not in (MECHANISM, CLASS_COLUMN)
+            and not (slug_is_fixed and key == "study.slug")
         ]
         for section in ("study.", "plan.", "slots.")
     )
-    rows = [
-        row_of(typed, row, errors=errors, key=key)
-        for row, key in zip(typed.rows, keys_of_rows(typed), strict=True)
-    ]
+    rows = rows_of_form(typed, INDICATOR, errors=errors)
+    classes = classes_of(typed, errors=errors, notes=notes)
     has_slots = any(name.startswith("slots.") for name in typed.values)
     return {
         "study": study,
@@ -284,6 +303,7 @@ def draft_form(
         "plan": plan,
         "slots": slots if has_slots else [],
         "rows": rows,
+        "classes": classes,
         "errors": errors.left(),
         "n_problems": len(found),
     }
@@ -337,28 +357,64 @@ def _quoted(key: str, labels: Labels) -> str:
     return f"“{labels[known[0]]}”" if len(known) == 1 else key
 
 
-def keys_of_rows(typed: Typed) -> list[str]:
-    """Return the parser's name of each indicator: its slug, or its place while it has no slug."""
+def rows_of_form(typed: Typed, array: str, *, errors: Errors) -> list[dict[str, Any]]:
+    """The fields of each indicator or class."""
+    keys = _keys_of_rows(typed, array)
+    return [
+        _row_of(typed, row, errors=errors, key=key)
+        for row, key in zip(typed.rows_in(array), keys, strict=True)
+    ]
+
+
+def classes_of(typed: Typed, *, errors: Errors, notes: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of classes, and of their column where there are some; with what is certified for each."""
+    rows = rows_of_form(typed, CLASS, errors=errors)
+    for row in rows:
+        note = notes.get(typed.values.get(f"{row['key']}.slug", "").strip(), "")
+        row["fields"] = [
+            replace(each, note=note) if each.name.endswith(".epsilon") else each for each in row["fields"]
+        ]
+    column = field_of(typed, CLASS_COLUMN, name=CLASS_COLUMN, errors=errors.of(CLASS_COLUMN))
+    is_shown = rows or column.value or column.errors
+    return {"column": column if is_shown else None, "rows": rows, "errors": errors.of(CLASS)}
+
+
+def certified_words(definition: StudyDefinition) -> dict[str, str]:
+    """Sentences with the certified epsilon of each class, by its slug."""
+    certificates = certify_classes(definition.plan_spec())
+    return {
+        each.slug: gettext("Certified epsilon: %(attribute)s per attribute, %(profile)s per profile")
+        % {
+            "attribute": formats.epsilon(certificate.epsilon_attribute),
+            "profile": formats.epsilon(certificate.epsilon_profile),
+        }
+        for each, certificate in zip(definition.classes, certificates, strict=False)
+    }
+
+
+def _keys_of_rows(typed: Typed, array: str) -> list[str]:
+    """Return the parser's name of each indicator or class: its slug, or its place while it has no slug."""
     keys: list[str] = []
     seen: set[str] = set()
-    for place, row in enumerate(typed.rows, start=1):
+    for place, row in enumerate(typed.rows_in(array), start=1):
         slug = typed.values.get(f"{row}.slug", "").strip()
-        keys.append(f"indicator[{slug if slug and slug not in seen else place}]")
+        keys.append(f"{array}[{slug if slug and slug not in seen else place}]")
         seen.add(slug)
     return keys
 
 
-def row_of(typed: Typed, row: str, *, errors: Errors, key: str) -> dict[str, Any]:
-    """The fields of one indicator."""
-    kind = typed.kind_of(row)
+def _row_of(typed: Typed, row: str, *, errors: Errors, key: str) -> dict[str, Any]:
+    """The fields of one indicator or class."""
+    kind, array = typed.kind_of(row), key.partition("[")[0]
+    new = gettext("New class") if array == CLASS else gettext("New indicator")
     fields = [
         field_of(typed, label, name=f"{row}.{part}", errors=errors.of(f"{key}.{part}"), kind=kind)
         for label in LABELS
-        if label.startswith("indicator.") and (part := label.removeprefix("indicator.")) in KEYS[kind]
+        if label.startswith(f"{array}.") and (part := label.removeprefix(f"{array}.")) in typed.keys_of(row)
     ]
     return {
         "key": row,
-        "title": typed.values.get(f"{row}.name", "").strip() or gettext("New indicator"),
+        "title": typed.values.get(f"{row}.name", "").strip() or new,
         "kind": kind,
         "fields": [each for each in fields if each.kind != "textarea"],
         "lists": [each for each in fields if each.kind == "textarea"],

@@ -1,7 +1,7 @@
 """Contents of the form of a draft, as tables of a study file: the same parser reads both.
 
 Names of fields are keys of the study file, so that each problem finds its field: plan.epsilon, and for the
-third indicator indicator-2.epsilon.
+third indicator indicator-2.epsilon; for the first class class-0.epsilon.
 """
 
 import re
@@ -21,17 +21,19 @@ STATIC, DAILY = "static", "daily"
 JOINT: Final = "joint"  # in the form only: an indicator that has parts, and is daily if one of these is
 # In the form only, too: a static indicator that is derived from two columns.
 ORIGIN: Final = VISITOR_CATEGORY
-ROW: Final = "row"  # field that names the indicators there are, in their order
+INDICATOR, CLASS = "indicator", "class"  # arrays of a study file
+ROW: Final = "row"  # field that names the indicators and classes there are, in their order
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
 _COMMA = re.compile(r"(\d+),(\d+)")
 
 
 @dataclass(slots=True)
 class Typed:
-    """Contents of the form: text by the name of its field, and the keys of the indicators in order."""
+    """Contents of the form: text by the name of its field, and the keys of indicators and of classes."""
 
     values: dict[str, str]
     rows: list[str] = field(default_factory=list)
+    classes: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, definition: StudyDefinition) -> "Typed":
@@ -47,10 +49,12 @@ class Typed:
                 f"{section}.{key}": _text(value) for key, value in section_of(tables, section).items()
             }
         typed.values["plan.tallies"] = typed.values.get("plan.tallies", "").replace("\n", " ")
-        for place, indicator in enumerate(rows_of(tables)):
-            row = f"indicator-{place}"
-            typed.rows.append(row)
-            typed.values |= {f"{row}.{key}": _text(value) for key, value in indicator.items()}
+        for array in (INDICATOR, CLASS):
+            for place, table in enumerate(rows_of(tables, array)):
+                row = f"{array}-{place}"
+                typed.rows_in(array).append(row)
+                typed.values |= {f"{row}.{key}": _text(value) for key, value in table.items()}
+        for row, indicator in zip(typed.rows, rows_of(tables), strict=True):
             if (kind := kind_of_table(indicator)) in FORM_ONLY:
                 typed.values[f"{row}.kind"] = kind
         return typed
@@ -61,15 +65,31 @@ class Typed:
         values = {
             name: texts[-1].replace("\r\n", "\n") for name, texts in data.items() if "." in name and texts
         }
-        return cls(values, [row for row in data.get(ROW, []) if re.fullmatch(r"indicator-\d{1,4}", row)])
+        rows = [
+            [row for row in data.get(ROW, []) if re.fullmatch(rf"{array}-\d{{1,4}}", row)]
+            for array in (INDICATOR, CLASS)
+        ]
+        return cls(values, *rows)
+
+    def rows_in(self, array: str) -> list[str]:
+        """Keys of INDICATOR or CLASS."""
+        return self.rows if array == INDICATOR else self.classes
 
     def add(self, kind: str) -> str:
-        """One more indicator, empty; returns its key."""
-        taken = [int(row.rpartition("-")[2]) for row in self.rows]
-        row = f"indicator-{max(taken, default=-1) + 1}"
-        self.rows.append(row)
-        self.values[f"{row}.kind"] = kind
+        """One more indicator or class, empty; returns its key."""
+        array = CLASS if kind == CLASS else INDICATOR
+        taken = [int(row.rpartition("-")[2]) for row in self.rows_in(array)]
+        row = f"{array}-{max(taken, default=-1) + 1}"
+        self.rows_in(array).append(row)
+        if array == INDICATOR:
+            self.values[f"{row}.kind"] = kind
         return row
+
+    def remove(self, row: str) -> None:
+        """Drop an indicator or a class, by its key."""
+        self.rows, self.classes = (
+            [each for each in rows if each != row] for rows in (self.rows, self.classes)
+        )
 
     def tables(self, definition: StudyDefinition) -> Tables:
         """The tables that the form describes; what it has no field for stays as in `definition`."""
@@ -83,7 +103,10 @@ class Typed:
                 _put(tables[section], key, self.values.get(f"{section}.{key}", ""), read)
         if definition.slug and "study.slug" not in self.values:
             tables["study"]["slug"] = definition.slug
-        tables["indicator"] = [self._indicator(row) for row in self.rows]
+        tables[INDICATOR] = [self._indicator(row) for row in self.rows]
+        tables.pop(CLASS, None)
+        if self.classes:
+            tables[CLASS] = [self.table_of(row) for row in self.classes]
         for row, table in zip(self.rows, tables["indicator"], strict=True):
             if self.kind_of(row) == STATIC:
                 table.update(lookups.get((table.get("slug"), table.get("column")), {}))
@@ -95,17 +118,24 @@ class Typed:
 
     def _indicator(self, row: str) -> dict[str, Any]:
         kind = self.kind_of(row)
-        table: dict[str, Any] = {"kind": kind, **FORM_ONLY.get(kind, {})}
-        for key, read in KEYS[kind].items():
-            _put(table, key, self.values.get(f"{row}.{key}", ""), read)
+        table = {"kind": kind, **FORM_ONLY.get(kind, {}), **self.table_of(row)}
         if kind == JOINT:  # without any it would be another kind of indicator
             table.setdefault("parts", [])
         return table
+
+    def table_of(self, row: str) -> dict[str, Any]:
+        """Keys and values of an indicator or a class; empty fields are absent keys."""
+        texts = {key: self.values.get(f"{row}.{key}", "").strip() for key in self.keys_of(row)}
+        return {key: read(texts[key]) for key, read in self.keys_of(row).items() if texts[key]}
 
     def kind_of(self, row: str) -> str:
         """Return STATIC, DAILY, JOINT, ORIGIN or NUMBER."""
         kind = self.values.get(f"{row}.kind", STATIC)
         return kind if kind in KEYS else STATIC
+
+    def keys_of(self, row: str) -> "Keys":
+        """Keys of an indicator or a class, each with what reads its text."""
+        return CLASS_KEYS if row in self.classes else KEYS[self.kind_of(row)]
 
 
 def kind_of_table(row: Mapping[str, Any]) -> str:
@@ -124,9 +154,9 @@ def section_of(tables: Tables, section: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def rows_of(tables: Tables) -> list[dict[str, Any]]:
-    """The tables of the indicators; none where the text has something else in their place."""
-    found = tables.get("indicator", [])
+def rows_of(tables: Tables, array: str = INDICATOR) -> list[dict[str, Any]]:
+    """The tables of the indicators or classes; none where the text has something else in their place."""
+    found = tables.get(array, [])
     is_list = isinstance(found, list) and all(isinstance(each, dict) for each in found)
     return list(found) if is_list else []
 
@@ -171,7 +201,8 @@ def _groups(text: str) -> dict[str, list[str]]:
     return found
 
 
-STUDY: Final[Mapping[str, Callable[[str], Any]]] = {
+Keys = Mapping[str, Callable[[str], Any]]
+STUDY: Final[Keys] = {
     "name": str,
     "name_fr": str,
     "slug": str,
@@ -184,7 +215,7 @@ STUDY: Final[Mapping[str, Callable[[str], Any]]] = {
     "population": str,
     "key_until": _day,
 }
-PLAN: Final[Mapping[str, Callable[[str], Any]]] = {
+PLAN: Final[Keys] = {
     "mechanism": str,
     "unit": str,
     "epsilon": _number,
@@ -195,8 +226,9 @@ PLAN: Final[Mapping[str, Callable[[str], Any]]] = {
     "epsilon_first": _number,
     "hash_cells": str,
     "window_days": whole,
+    "class_column": str,
 }
-SLOTS: Final[Mapping[str, Callable[[str], Any]]] = {
+SLOTS: Final[Keys] = {
     "minutes": whole,
     "hold_minutes": whole,
     "slots_per_day": whole,
@@ -205,21 +237,21 @@ SLOTS: Final[Mapping[str, Callable[[str], Any]]] = {
     "delta": _number,
     "close_after_minutes": whole,
 }
-_OF_BOTH: Final[Mapping[str, Callable[[str], Any]]] = {
+_OF_BOTH: Final[Keys] = {
     "name": str,
     "name_fr": str,
     "slug": str,
     "epsilon": _number,
     "weight": _number,
 }
-STATIC_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {
+STATIC_KEYS: Final[Keys] = {
     **_OF_BOTH,
     "column": str,
     "categories": lines,
     "categories_fr": lines,
     "groups": _groups,
 }
-DAILY_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {
+DAILY_KEYS: Final[Keys] = {
     **_OF_BOTH,
     "derive": str,
     "categories_fr": lines,
@@ -232,7 +264,7 @@ DAILY_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {
 }
 
 
-ORIGIN_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {
+ORIGIN_KEYS: Final[Keys] = {
     **_OF_BOTH,
     "column": str,
     "operator_column": str,
@@ -241,7 +273,7 @@ ORIGIN_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {
     "categories_fr": lines,
     "groups": _groups,
 }
-NUMBER_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {
+NUMBER_KEYS: Final[Keys] = {
     **_OF_BOTH,
     "column": str,
     "derive": str,
@@ -253,13 +285,14 @@ NUMBER_KEYS: Final[Mapping[str, Callable[[str], Any]]] = {
     "night_from": str,
     "night_to": str,
 }
-KEYS: Final = {
+KEYS: Final[Mapping[str, Keys]] = {
     STATIC: STATIC_KEYS,
     DAILY: DAILY_KEYS,
     JOINT: {**_OF_BOTH, "parts": lines, "max_values": whole},
     ORIGIN: ORIGIN_KEYS,
     NUMBER: NUMBER_KEYS,
 }
+CLASS_KEYS: Final[Keys] = {"name": str, "name_fr": str, "slug": str, "value": str, "epsilon": _number}
 # Keys of a study file that make an indicator one of these kinds, which only the form has.
 FORM_ONLY: Final[Mapping[str, Mapping[str, Any]]] = {
     JOINT: {"kind": STATIC},

@@ -21,7 +21,7 @@ from mobility.base.errors import MobilityError
 from mobility.plans import drafts as services
 from mobility.plans.drafts import DraftOpenError, copy_of_study, draft_of_study
 from mobility.plans.models import PlanDraft
-from mobility.plans.pages.draft_fields import derived_words
+from mobility.plans.pages.draft_fields import certified_words, derived_words
 from mobility.plans.pages.draft_state import DraftState, state_of
 from mobility.plans.pages.simulator_source import expected_visitors
 from mobility.plans.publishing import obstacle, publish_draft
@@ -72,6 +72,7 @@ def draft(request: HttpRequest, draft_id: int) -> HttpResponse:
     located = location_protection(spec)
     visitors = _visitors(request, expected=expected_visitors(definition))
     outlook = outlook_of(definition) if found.is_open else None
+    certified = certified_words(definition)
     context = {
         "state": _state(request.user, found),
         "draft": found,
@@ -85,6 +86,7 @@ def draft(request: HttpRequest, draft_id: int) -> HttpResponse:
             end=time(*divmod(definition.visitor.to_minute, 60)),
             timezone=definition.timezone,
         ),
+        "classes": [(each, certified[each.slug]) for each in definition.classes],
         "asked": [(each, derived_words(each.derive or "")) for each in definition.indicators],
         "places": [] if located is None else noise_words(located),
         "slots": slots_words(spec, hold_minutes=definition.slots.hold_minutes) if definition.slots else [],

@@ -4,6 +4,7 @@ from decimal import Decimal
 
 from django.utils.translation import gettext_noop as _
 
+from ldp.privacy.classes import MAX_CLASSES, MIN_CLASSES, OF_CLASSES
 from reports.base.reasons import Reason
 from reports.studies.studyfile.class_definition import ClassDefinition
 from reports.studies.studyfile.definition import StudyDefinition
@@ -46,7 +47,7 @@ def _check_once(problems: Problems, classes: list[ClassDefinition]) -> None:
         seen = set[str]()
         for each in classes:
             text = getattr(each, name)
-            if text in seen:
+            if text and text in seen:
                 problems.add(f"{KEY}[{each.slug}].{name}", _("must be unique among the classes"), text)
             seen.add(text)
 
@@ -54,11 +55,17 @@ def _check_once(problems: Problems, classes: list[ClassDefinition]) -> None:
 def class_problems(definition: StudyDefinition, problems: Problems) -> None:
     """Note what a study with classes does not have yet, and what it needs."""
     plan, classes = definition.plan, definition.classes
-    if bool(classes) != (plan.class_column is not None):
-        missing = f"plan.{COLUMN}" if classes else KEY
-        problems.add(missing, _("is missing: class_column and [[class]] need each other"))
+    if classes and plan.class_column is None:
+        problems.add(f"plan.{COLUMN}", _("is missing: with classes, a column must say the class of each row"))
+    if len(classes) < MIN_CLASSES and (classes or plan.class_column is not None):
+        problems.add(KEY, Reason(_("is missing: with classes, a study has at least %(n)s"), n=MIN_CLASSES))
     if not classes:
         return
+    if len(classes) > MAX_CLASSES:
+        problems.add(KEY, Reason(_("must be at most %(n)s classes"), n=MAX_CLASSES), len(classes))
+    if plan.mechanism not in OF_CLASSES:
+        rule = _("must be one of %(names)s in a study with classes")
+        problems.add("plan.mechanism", Reason(rule, names=", ".join(OF_CLASSES)), plan.mechanism)
     largest = max(each.epsilon for each in classes)
     if plan.epsilon != largest:
         rule = _("must be the largest epsilon of the classes, %(largest)s")

@@ -26,6 +26,14 @@ def html_of(client: Client, url: str, **headers: str) -> str:
     return response.content.decode()
 
 
+def field_of(html: str, name: str) -> str:
+    """The markup of one field of a form."""
+    field = rf'<div class="field[^"]*">(?:(?!<div class="field).)*name="{re.escape(name)}".*?</div>'
+    found = re.search(field, html, re.S)
+    assert found, name
+    return found[0]
+
+
 def says(text: str, *phrases: str) -> None:
     missing = [phrase for phrase in phrases if phrase not in text]
     assert not missing, text

@@ -22,6 +22,7 @@ from tests.mobility.class_study import class_text
 from tests.mobility.pages.pages import (
     AS_ADMINISTRATOR,
     check_markup,
+    field_of,
     file,
     html_of,
     lacks,
@@ -77,7 +78,8 @@ def take(client, draft, name, **more):
 def filled(draft, **changes):
     draft.refresh_from_db()
     typed = Typed.of(StudyDefinition.from_json(draft.definition))
-    return {**typed.values, "row": typed.rows, "revision": str(draft.revision), "do": "save"} | changes
+    rows, revision = [*typed.rows, *typed.classes], str(draft.revision)
+    return {**typed.values, "row": rows, "revision": revision, "do": "save"} | changes
 
 
 def edited(client, draft, changes=(), /, **more):
@@ -86,13 +88,6 @@ def edited(client, draft, changes=(), /, **more):
     response = client.post(url(draft, "edit/"), filled(draft, **dict(changes), **named))
     draft.refresh_from_db()
     return response
-
-
-def field_of(html, name):
-    field = rf'<div class="field[^"]*">(?:(?!<div class="field).)*name="{re.escape(name)}".*?</div>'
-    found = re.search(field, html, re.S)
-    assert found, name
-    return found[0]
 
 
 class TestSecondPerson:
@@ -140,7 +135,34 @@ def test_a_second_person_sees_the_epsilon_of_each_class(client, officer):
     says(shown, "Column contract of the files says which class", "largest epsilon (Class panel)")
     for slug, epsilon in (("panel", "3"), ("standard", "1"), ("minor", "0.5")):
         names, value = f"Class {slug} (Classe {slug}) {slug}", f"value in the column: {slug.upper()}"
-        says(shown, names, f"{value}; epsilon {epsilon}")
+        says(shown, names, f"{value}; epsilon {epsilon}. Certified epsilon: ")
+    says(shown, "Certified epsilon: 1 per attribute, 3 per profile.")
+
+
+def test_a_draft_that_was_written_as_text_opens_with_its_classes_in_the_form(client):
+    client.post(CREATE_URL, {"study_file": file(class_text({"panel": 3, "standard": 1, "minor": 0.5}))})
+    draft = PlanDraft.objects.get()
+    html = html_of(client, url(draft, "edit/"))
+    assert 'value="contract"' in field_of(html, "plan.class_column")
+    for place, (slug, epsilon, loss) in enumerate(
+        [("panel", 3, 9), ("standard", 1, 3), ("minor", 0.5, "1.5")]
+    ):
+        says(field_of(html, f"class-{place}.slug"), f'value="{slug}"')
+        certified = f"Certified epsilon: {epsilon} per attribute, {loss} per profile"
+        says(field_of(html, f"class-{place}.epsilon"), f'value="{epsilon}"', certified)
+    refused = edited(client, draft, {"class-0.epsilon": "2"}).content.decode()
+    says(field_of(refused, "plan.epsilon"), "must be the largest epsilon of the classes, 2, got 3")
+    lacks(refused, "Certified epsilon")
+    assert edited(client, draft, {"class-2.epsilon": "0,25", "class-2.value": ""}).status_code == 302
+    assert (
+        draft.definition["classes"][2] | {"epsilon": "0.25", "value": "minor"}
+        == (draft.definition["classes"][2])
+    )
+    more = edited(client, draft, {"do": "add-class"}).content.decode()
+    says(more, "The list of indicators or classes has not been saved yet", 'name="class-3.epsilon"')
+    left = edited(client, draft, {"do": "remove-class-1"}).content.decode()
+    says(left, 'name="class-2.slug"')
+    lacks(left, 'name="class-1.slug"')
 
 
 class TestForm:

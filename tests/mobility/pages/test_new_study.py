@@ -2,6 +2,7 @@
 
 import io
 import re
+from decimal import Decimal
 from html import unescape
 from typing import get_args
 
@@ -17,7 +18,7 @@ from mobility.plans.drafts import draft_new_study
 from mobility.plans.pages.draft_fields import LABELS, with_labels
 from reports.studies.studyfile import StudyDefinition
 from tests.mobility.pages import pages
-from tests.mobility.pages.pages import file, html_of, lacks, mechanisms_of, said, says
+from tests.mobility.pages.pages import field_of, file, html_of, lacks, mechanisms_of, said, says
 from tests.mobility.pages.small_study import STUDY, definition_of
 
 pytestmark = pages.AS_ADMINISTRATOR
@@ -136,6 +137,62 @@ def test_errors_of_the_parser_stand_at_their_fields_and_missing_ones_only_in_the
     assert walk.change("create").status_code == 422
     assert re.search(r'<div class="field field--bad">\s*<label for="id-extract.subscriber">', walk.html)
     says(walk.html, "“Subscriber column”: is missing (study.toml: extract.subscriber)")
+
+
+def test_classes_are_made_in_the_form_and_errors_stand_at_their_fields(client):
+    walk = Walk(client)
+    sample = "msisdn,time,age,contract\n" + "".join(
+        f"s{n},2024-05-01T1{n % 10}:00:00,{'young' if n % 2 else 'old'},{'std' if n % 3 else 'min'}\n"
+        for n in range(60)
+    )
+    walk.change(study__name="Fair", study__first_day="2024-05-01", study__days="3")
+    walk.change("sample", {"sample": file(sample, "sample")})
+    walk.change("column-2", {"sample": file(sample, "sample")})
+    lacks(walk.html, "id-plan.class_column")
+    walk.change("add-class", {"sample": file(sample, "sample")})
+    says(walk.html, '<option value="contract"', 'data-new="class-0"')
+    lacks(walk.html, "is missing")
+    first = {"class-0__name": "Minor", "class-0__value": "min", "class-0__epsilon": "0,5"}
+    walk.change("add-class", plan__class_column="contract", **first)
+    walk.change(**{"class-1__name": "Standard", "class-1__value": "min", "class-1__epsilon": "2"})
+    assert "must be unique among the classes, got &quot;min&quot;" in field_of(walk.html, "class-1.value")
+    walk.change(**{"class-1__value": "std"})
+    epsilon = field_of(walk.html, "plan.epsilon")
+    assert "must be the largest epsilon of the classes, 2, got 1" in epsilon
+    lacks(walk.html, "Certified epsilon")
+    walk.change(plan__epsilon="2")
+    assert "Certified epsilon: 0.5 per attribute, 0.5 per profile" in field_of(walk.html, "class-0.epsilon")
+    assert "Certified epsilon: 2 per attribute, 2 per profile" in field_of(walk.html, "class-1.epsilon")
+    walk.change(plan__mechanism="spl-grr")
+    says(
+        walk.html, "must be one of smp-grr, smp-oue, smp-adp in a study with classes, got &quot;spl-grr&quot;"
+    )
+    walk.change(plan__mechanism="smp-adp")
+    assert walk.change("create").status_code == 302
+    made = StudyDefinition.from_json(PlanDraft.objects.get().definition)
+    assert [(each.slug, each.value, each.epsilon) for each in made.classes] == [
+        ("minor", "min", Decimal("0.5")),
+        ("standard", "std", Decimal(2)),
+    ]
+    assert made.plan.class_column == "contract"
+
+
+def test_what_classes_lack_is_said_in_the_end(client):
+    walk = Walk(client)
+    walk.html = client.post(
+        URL, {"text": STUDY.replace("epsilon = 0.5\n", ""), "do": "sync"}
+    ).content.decode()
+    walk.change("add-class")
+    walk.change(**{"class-0__name": "Minor", "class-0__epsilon": "1"})
+    lacks(walk.html, "is missing")
+    assert walk.change("create").status_code == 422
+    says(
+        walk.html,
+        "is missing: with classes, a column must say the class of each row",
+        "is missing: with classes, a study has at least 2",
+    )
+    walk.change("remove-class-0")
+    lacks(walk.html, "with classes")
 
 
 def test_errors_at_fields_speak_of_the_labels_of_the_form(client):

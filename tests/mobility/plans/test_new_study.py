@@ -1,6 +1,7 @@
 """The text of a new study, edited by its form: nothing that the form does not know is lost."""
 
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,8 @@ from mobility.plans.new_study.text import (
 from mobility.plans.pages.draft_typed import Typed
 from reports.studies.studyfile import StudyFileError
 from reports.studies.studyfile.redraft import read_tables, tables_of
+from tests.demo_study import parsed_study
+from tests.mobility.class_study import class_text
 from tests.mobility.pages.small_study import STUDY, definition_of
 from tests.study_text import origin
 
@@ -31,7 +34,8 @@ def edited(text, *, in_text=None, remove=(), add=(), **fields):
     typed = typed_of_text(base)
     for kind in add:
         typed.add(kind)
-    typed.rows = [row for row in typed.rows if row not in remove]
+    for row in remove:
+        typed.remove(row)
     typed.values |= {name.replace("__", "."): value for name, value in fields.items()}
     return merged(in_text or text, with_names(typed), base=base, filename="")
 
@@ -88,6 +92,38 @@ def test_a_visitor_category_is_a_kind_of_the_form_alone():
     assert edited(text) == text
     other = tables_of_text(edited(text, **{"indicator-0__countries": "FR"}), filename="")
     assert other["indicator"] == [{**made, "countries": ["FR"]}]
+
+
+def test_classes_come_and_go_and_keep_what_the_text_says_of_them():
+    text = class_text().replace('slug = "panel"\n', 'slug = "panel" # mine\nunknown = 1\n')
+    assert edited(text) == text
+    assert without_field(tables_of_text(text, filename="")) == ["class[panel].unknown"]
+    changed = edited(
+        text, add=["class"], remove=["class-1"], plan__class_column="tariff",
+        **{"class-0.epsilon": "4,5", "class-3.name": "Fleet", "class-3.epsilon": "1"},
+    )  # fmt: skip
+    assert 'slug = "panel" # mine' in changed
+    tables = tables_of_text(changed, filename="")
+    assert [each["slug"] for each in tables["class"]] == ["panel", "minor", "fleet"]
+    assert (tables["class"][0]["epsilon"], tables["plan"]["class_column"]) == (Decimal("4.5"), "tariff")
+    assert tables["class"][2] == {"name": "Fleet", "slug": "fleet", "epsilon": 1}
+    gone = edited(changed, remove=["class-0", "class-1", "class-2"], plan__class_column="")
+    assert "class" not in tables_of_text(gone, filename="")
+    assert "class_column" not in gone
+    with pytest.raises(FormTextError):
+        edited(text, in_text=text + '[[class]]\nslug = "new"\n', **{"class-0.epsilon": "4"})
+
+
+def test_a_draft_keeps_its_classes_and_loses_those_that_the_form_removes():
+    study = parsed_study(class_text())
+    typed = Typed.of(study)
+    assert read_tables(typed.tables(study), like=study) == study
+    typed.remove("class-1")
+    assert [each.slug for each in read_tables(typed.tables(study), like=study).classes] == ["panel", "minor"]
+    for row in ("class-0", "class-2"):
+        typed.remove(row)
+    typed.values["plan.class_column"] = ""
+    assert read_tables(typed.tables(study), like=study).classes == ()
 
 
 def test_a_draft_keeps_a_visitor_category():

@@ -250,7 +250,7 @@ def test_study_file_round_trips_and_names_what_is_not_possible():
         "plan.presence_epsilon": class_text(more="presence_epsilon = 1\npresence_days = 1\n"),
         "extract.attributes": text.replace("[extract]\n", '[extract]\nattributes = "subscribers"\n'),
         "class": text[: text.index("[[class]]")],
-        "plan": class_text(mechanism="spl-grr"),
+        "plan.mechanism": class_text(mechanism="spl-grr"),
         "indicator[colour].groups": text.replace('"blue"]\n', '"blue"]\ngroups = { Warm = ["red"] }\n'),
         "class[minor].epsilon": text.replace("epsilon = 18", "epsilon = 0"),
     }
