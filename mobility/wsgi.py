@@ -8,11 +8,12 @@ from mobility import startup
 from mobility.base.runtime import dump_no_core
 from mobility.embedded.refusals import refuse_as_problems
 from mobility.operations.metrics import folder as metrics_folder
+from reports.base.turns import in_turns
 
 dump_no_core()
 startup.refuse_unreadable()
 metrics_folder.prepare()
-application = get_wsgi_application()
+application = in_turns(get_wsgi_application())
 refuse_as_problems()
 startup.refuse_unsafe()
 startup.hold_files()

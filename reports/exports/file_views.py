@@ -16,6 +16,7 @@ from django.views.decorators.http import require_safe
 
 from reports.accounts.access import account, exporters_only
 from reports.base.attachments import attachment, streamed
+from reports.base.turns import without_turn
 from reports.estimates.queries import WindowError
 from reports.exports.actions import Asked, ask_for_file
 from reports.exports.errors import ExportError
@@ -89,7 +90,8 @@ def _held(request: HttpRequest, study: Study, recipe: Recipe) -> tuple[Asked, bo
     try:
         until = time.monotonic() + WAIT_S["browser" if _is_browser(request) else "script"]
         while (asked.file is None or asked.file.is_on_its_way) and time.monotonic() < until:
-            time.sleep(LOOK_S)
+            with without_turn():
+                time.sleep(LOOK_S)
             asked = ask_for_file(study, recipe, by=account(request))
         return asked, True
     finally:
