@@ -229,7 +229,7 @@ class Load:
         for feed in feeds:
             slug = feed.sent.study
             try:
-                # The database says more than a feed is told.
+                # The database says more than the answer to a feed.
                 check(summary(Batch.objects.get(pk=feed.sent.batch["batch"])), truth)
             except (SystemExit, KeyError) as error:
                 yield f"{slug}: {error}"

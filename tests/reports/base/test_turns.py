@@ -12,7 +12,7 @@ PATIENCE_S = 10.0
 
 
 class Site:
-    """An application whose answers wait until the test lets them go on."""
+    """An application whose answers wait until the test lets them continue."""
 
     def __init__(self) -> None:
         self.inside = threading.Semaphore(0)
