@@ -54,7 +54,7 @@ def _more_visitors(row: Row, *, wanted: float) -> Advice:
 
 
 def _larger_epsilon(setting: Setting, row: Row, *, wanted: float) -> list[Advice]:
-    if not follows_plan(setting, row.question):
+    if setting.classes or not follows_plan(setting, row.question):
         return []
     try:
         epsilon = epsilon_wanted(setting, half_width=wanted, slugs=[row.question.slug], of_union=False)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from functools import cached_property, lru_cache
-from typing import Final
+from typing import Final, get_args
 
 from ldp import (
     Certificate,
@@ -41,6 +41,7 @@ from ldp.privacy.attacker import (
     known_day_success,
     largest_success,
 )
+from ldp.privacy.classes import OF_CLASSES
 from ldp.privacy.first_reports import HashCells
 from ldp.privacy.joint import SIDES, joint_size
 from ldp.privacy.plan_requests import suited
@@ -51,6 +52,7 @@ from ldp.protocols.numbers.wave import WaveChannel
 from reports.base.status import WIDE_INTERVAL, WIDEST_INTERVAL
 from reports.estimates.queries import visitor_unions
 from reports.privacy.days_texts import repeated
+from reports.simulator.classes import ClassShare
 from reports.simulator.example import example_shares
 from reports.studies.models import Study
 from reports.studies.queries import current_plan
@@ -98,6 +100,8 @@ class Setting:
     presence_epsilon, presence_days : of the noise that hides who was there; None = totals are exact
     epsilon_first, hash_cells : of smp-loloha, which others leave out; None = half of epsilon, and two
     window_days : of smp-stream, which others leave out; None = seven, or all days of a shorter study
+    classes : of subscribers; epsilon is then the largest of theirs, and all figures but those of
+        `reports.simulator.classes` are as if everyone were in a class with it
     """
 
     mechanism: Mechanism
@@ -112,6 +116,7 @@ class Setting:
     epsilon_first: Decimal | None = None
     hash_cells: HashCells | None = None
     window_days: int | None = None
+    classes: tuple[ClassShare, ...] = ()
 
     @property
     def has_own(self) -> bool:
@@ -144,6 +149,7 @@ class Setting:
             epsilon_first=self.epsilon_first if self.mechanism == HASHED else None,
             hash_cells=self.hash_cells if self.mechanism == HASHED else None,
             window_days=self.window_days if self.mechanism == STREAM else None,
+            classes={each.slug: each.epsilon for each in self.classes},
         )
 
 
@@ -234,6 +240,7 @@ class Simulation:
             days=self.setting.days,
             promised=promise(self.certificate, unit=self.setting.unit),
             crowd=self.setting.crowd,
+            among=OF_CLASSES if self.setting.classes else get_args(Mechanism),
         )
 
     @cached_property
@@ -270,6 +277,8 @@ def reading(curve: ErrorCurve, *, even: float) -> Reading:
 def simulate(setting: Setting) -> Simulation:
     """All that is foretold of a setting; LdpError if the mechanism cannot do it."""
     plan = setting.plan_at(setting.epsilon)
+    if setting.classes:  # all but the errors of classes is of the largest
+        plan = plan.of_class([each.epsilon for each in setting.classes].index(setting.epsilon))
     certificate = certify(plan)
     rows = [
         _row(plan, question, foretold, certified)
@@ -305,7 +314,7 @@ def recommended(setting: Setting) -> Recommendation:
     """
     if setting.presence_epsilon is not None:
         return Recommendation(mechanism="smp-grr")
-    if all(each.kind == "static" for each in setting.questions):
+    if setting.classes or all(each.kind == "static" for each in setting.questions):
         return Recommendation()
     try:
         plan = replace(setting, mechanism="smp-question").plan_at(setting.epsilon)

@@ -41,6 +41,12 @@ def points(value: float) -> str:
     return gettext("%(number)s points") % {"number": _digits(value)}
 
 
+def standard_error(value: float) -> str:
+    """Percentage points with three digits: "0.263 points"."""
+    decimals = max(0, 2 - floor(log10(100 * value))) if value > 0 else 0
+    return gettext("%(number)s points") % {"number": formats.decimal(100 * value, decimals=decimals)}
+
+
 def of_100(share: float) -> str:
     """Share as a number of a hundred cases; below one in decimals, since none is not meant."""
     if 0 < share < 0.0095:

@@ -107,7 +107,11 @@ def merged(text: str, typed: Typed, *, base: Tables, filename: str) -> str:
     if not edits and not any(each.removed or each.added for each in rows):
         return text
     for each in rows:
-        is_changed = each.removed or each.added or any(edit.place[0] == each.array for edit in edits)
+        is_changed = (
+            each.removed
+            or (each.added and each.array == INDICATOR)
+            or any(edit.place[0] == each.array for edit in edits)
+        )
         if is_changed and len(rows_of(tables, each.array)) != len(before.rows_in(each.array)):
             raise FormTextError  # the text has others by now
     try:
@@ -221,10 +225,11 @@ def _change(document: Any, edits: list[Edit], rows: list[Rows], *, item: Callabl
     if "area" in document and not document["area"]:  # an empty one would lack its cells
         del document["area"]
     for each in rows:
-        _change_rows(document, each)
+        _change_rows(document, each, item=item)
 
 
-def _change_rows(document: Any, rows: Rows) -> None:
+def _change_rows(document: Any, rows: Rows, *, item: Callable[[Any], Any]) -> None:
+    """Remove and add tables; a new class that the text has already, by its slug, is changed there."""
     for place in reversed(rows.removed):
         del document[rows.array][place]
     if rows.removed and not document[rows.array]:
@@ -233,7 +238,12 @@ def _change_rows(document: Any, rows: Rows) -> None:
     if rows.added and rows.array not in document:
         document[rows.array] = tomlkit.aot() if is_text else []
     for new in rows.added:
-        document[rows.array].append(_new_row(new) if is_text else new)
+        slug = new.get("slug") if rows.array == CLASS else None
+        same = next((each for each in document[CLASS] if each.get("slug") == slug), None) if slug else None
+        if same is not None:
+            same.update({key: item(value) for key, value in new.items()})
+        else:
+            document[rows.array].append(_new_row(new) if is_text else new)
 
 
 def _new_row(values: Mapping[str, Any]) -> Any:

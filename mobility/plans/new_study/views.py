@@ -19,6 +19,7 @@ from mobility.base.errors import MobilityError, StudyMissingError
 from mobility.batches.texts import megabytes
 from mobility.extracts.profiles.errors import PreviewError
 from mobility.extracts.profiles.sample import SAMPLE_BYTES, Sample
+from mobility.plans.class_shares import CLASSES, EPSILON, named_classes
 from mobility.plans.drafts import DraftOpenError, draft_new_study
 from mobility.plans.models import PlanDraft
 from mobility.plans.new_study.area_map import at_fields, map_of, read_area_of
@@ -46,7 +47,8 @@ from mobility.plans.new_study.text import (
 )
 from mobility.plans.pages.draft_edit import ADDS
 from mobility.plans.pages.draft_fields import certified_words
-from mobility.plans.pages.draft_typed import ORIGIN, STATIC, Typed, kind_of_table
+from mobility.plans.pages.draft_typed import CLASS, ORIGIN, STATIC, Typed, kind_of_table, rows_of
+from mobility.plans.pages.simulated import use_classes
 from mobility.plans.pages.simulator_form import recommendation_for
 from mobility.plans.pages.simulator_source import ASKED, asked_query, typed_source
 from mobility.vault.queries import find_study
@@ -145,6 +147,7 @@ def _start(request: HttpRequest) -> HttpResponse:
         # Every value of the simulator is a change, also one that a blank form already has.
         bare = Typed({name: value for name, value in typed.values.items() if name not in used}, typed.rows)
         bare.values |= dict.fromkeys(used, "")
+        use_classes(typed, request.GET)
         base = merged(text, bare, base=tables, filename="")
         form = NewStudyForm(text=base.encode(), base=base)
         typed.values |= used
@@ -367,5 +370,9 @@ def _simulator_query(tables: Tables) -> str:
             )
             for each in rows
         )
+    epsilons = {str(each.get("slug")): each.get("epsilon") for each in rows_of(tables, CLASS)}
+    if names := named_classes(" ".join(epsilons)):
+        found[CLASSES] = " ".join(slug for slug, _ in names)
+        found |= {f"{EPSILON}{slug}": epsilons[slug] for slug, _ in names}
     query.update({key: str(value) for key, value in found.items() if value is not None})
     return query.urlencode()

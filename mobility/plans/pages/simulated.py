@@ -7,7 +7,8 @@ from typing import Final
 from django.http import QueryDict
 
 from ldp.privacy.plans import HASHED, STREAM
-from mobility.plans.pages.draft_typed import JOINT, ORIGIN, Typed, lines
+from mobility.plans.class_shares import CLASSES, EPSILON, classes_text, read_classes_text
+from mobility.plans.pages.draft_typed import CLASS, JOINT, ORIGIN, Typed, lines
 from mobility.plans.pages.simulator_form import COMBINED, SimulatorForm
 from mobility.plans.pages.simulator_source import CROWD
 
@@ -34,6 +35,8 @@ def query_for_draft(form: SimulatorForm) -> str:
     if CAP in form.fields and _is_changed(form, CAP):
         cap = form.cleaned_data[CAP]
         changed[CAP] = "" if cap >= form.source.days else str(cap)
+    if any(_is_changed(form, f"{EPSILON}{slug}") for slug, _ in form.class_names):
+        changed |= {PLAN["epsilon"]: plan[PLAN["epsilon"]], CLASSES: classes_text(form.setting.classes)}
     parts = [form.cleaned_data[name] for name in COMBINED if form.cleaned_data.get(name)]
     return _query(changed | {PARTS: " ".join(parts)} if parts else changed)
 
@@ -44,6 +47,8 @@ def query_for_new_study(form: SimulatorForm) -> str:
     of_study = {"study.days": str(form.cleaned_data["days"])}
     if people is not None:
         of_study["study.expected_subscribers"] = str(people)
+    if classes := form.setting.classes:
+        of_study[CLASSES] = classes_text(classes)
     return _query({**_plan(form), **of_study})
 
 
@@ -96,9 +101,18 @@ def use(typed: Typed, query: QueryDict) -> None:
         derived = {typed.values.get(f"{row}.slug") for row in rows if typed.values.get(f"{row}.derive")}
         daily = [row for row in typed.rows if _is_daily(typed, row, derived)]
         typed.values |= {f"{row}.max_values": cap for row in daily}
+    use_classes(typed, query)
     if parts:
         row = typed.add(JOINT)
         typed.values |= {f"{row}.parts": "\n".join(parts), f"{row}.slug": "_and_".join(parts)[:64]}
+
+
+def use_classes(typed: Typed, query: QueryDict) -> None:
+    """Put the epsilons of classes into a form; a class that it does not have is added."""
+    rows = {typed.values.get(f"{row}.slug"): row for row in typed.classes}
+    for slug, epsilon in read_classes_text(query.get(CLASSES, "")):
+        row = rows.get(slug) or typed.add(CLASS)
+        typed.values |= {f"{row}.slug": slug, f"{row}.epsilon": epsilon}
 
 
 def _is_daily(typed: Typed, row: str, derived: Collection[str | None]) -> bool:

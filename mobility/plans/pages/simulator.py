@@ -1,5 +1,6 @@
 """Predict accuracy and risks of a plan, before anything is collected; all state is in the address."""
 
+from dataclasses import astuple
 from math import ceil, isfinite
 from typing import Any
 
@@ -9,7 +10,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_GET
 
-from ldp.errors import LdpError
+from ldp.errors import LdpError, NoReportsError
 from mobility.plans.models import PlanDraft
 from mobility.plans.pages.simulated import (
     people_entered,
@@ -28,6 +29,7 @@ from reports.numbers.report_choice import choice_words, report_choices
 from reports.privacy.days_texts import repeated
 from reports.simulator import model, texts
 from reports.simulator.advice import advice
+from reports.simulator.classes import class_errors
 from reports.simulator.combinations import costs
 from reports.simulator.deployments import DEPLOYMENTS
 from reports.simulator.example import MOST_BARS, draw_example, example_figure, example_report
@@ -100,6 +102,7 @@ def result_context(form: SimulatorForm) -> dict[str, Any]:
         and all(found.plan.is_hashed(index) for index in repeated(found.plan)),
         **_example(found, slug=form.cleaned_data["show"]),
         **(_combination(found) if form.is_combined else {}),
+        **_classes(found),
         **_slots(form.slots),
         **_ranking(found, form=form),
         **_wanted(setting, form=form),
@@ -181,6 +184,39 @@ def _combination(simulation: model.Simulation) -> dict[str, Any]:
     return {"combination": {**shown, "n": row["categories"], "costs": found}}
 
 
+def _classes(simulation: model.Simulation) -> dict[str, Any]:
+    """Errors of a share with classes, and without; nothing for a plan without classes."""
+    setting = simulation.setting
+    if not setting.classes:
+        return {}
+    plan = setting.plan_at(setting.epsilon)
+    try:
+        errors = [
+            class_errors(
+                plan,
+                row.forecast.index,
+                classes=setting.classes,
+                visitors=setting.crowd.visitors,
+                frequency=row.forecast.even,
+            )
+            for row in simulation.rows
+        ]
+    except NoReportsError:
+        errors = []
+    return {
+        "classes": [
+            (each.name, formats.percent(each.share), formats.epsilon(each.epsilon))
+            for each in setting.classes
+        ],
+        "class_errors": [
+            (row.question.name, [texts.standard_error(value) for value in astuple(each)])
+            for row, each in zip(simulation.rows, errors, strict=False)
+        ],
+        "largest": [each.name for each in setting.classes if each.epsilon == setting.epsilon],
+        "least": min(each.epsilon for each in setting.classes),
+    }
+
+
 def _slots(setting: SlotSetting | None) -> dict[str, Any]:
     """Errors of counts by time slot."""
     if setting is None:
@@ -249,7 +285,9 @@ def _ranking(simulation: model.Simulation, *, form: SimulatorForm) -> dict[str, 
 
 def _wanted(setting: model.Setting, *, form: SimulatorForm) -> dict[str, Any]:
     """The other way: the epsilon for an error."""
-    choices = [each.slug for each in setting.questions if model.follows_plan(setting, each)]
+    # With classes, the epsilon of the plan is that of a class.
+    asked = () if setting.classes else setting.questions
+    choices = [each.slug for each in asked if model.follows_plan(setting, each)]
     wanted, of = form.cleaned_data["wanted"], form.cleaned_data["of"]
     of_union = form.cleaned_data["over"] == "union"
     context: dict[str, Any] = {"can_solve": bool(choices), "hidden": form.hidden("wanted", "of", "over")}

@@ -14,6 +14,14 @@ from ldp.privacy.first_reports import HashCells
 from ldp.privacy.plans import HASHED, MAX_DAYS, Kind, Mechanism
 from ldp.privacy.slots import MAX_SLOTS_PER_DAY
 from ldp.protocols.channels import MAX_DOMAIN_SIZE, Unit
+from mobility.plans.class_shares import (
+    EPSILON,
+    SHARE,
+    class_errors_in,
+    class_fields,
+    class_names,
+    class_shares,
+)
 from mobility.plans.pages.mechanism_field import MechanismField
 from mobility.plans.pages.simulator_source import Source
 from reports.simulator.combinations import with_combination
@@ -154,6 +162,8 @@ class SimulatorForm(forms.Form):
             name: forms.ChoiceField(label=label, required=False, choices=[("", gettext("none")), *whole])
             for name, label in (_combined_fields() if len(whole) > 1 else {}).items()
         }
+        self.class_names = class_names(source.classes)
+        self.fields |= class_fields(self.class_names)
         for field in self.fields.values():
             field.widget.attrs["autocomplete"] = "off"
         if not {"mechanism"} & {*source.initial, *query} and self.is_valid():
@@ -183,6 +193,10 @@ class SimulatorForm(forms.Form):
         if given.get("mechanism") == HASHED and first and epsilon and first >= epsilon:
             self.add_error("epsilon_first", gettext("This must be lower than epsilon."))
         self._check_combination(given)
+        for name, text in class_errors_in(self.class_names, given):
+            self.add_error(name, text)
+        if not self.errors and (classes := class_shares(self.class_names, given)):
+            given["epsilon"] = max(each.epsilon for each in classes)
         return given
 
     def _check_combination(self, given: dict[str, Any]) -> None:
@@ -236,6 +250,7 @@ class SimulatorForm(forms.Form):
             epsilon_first=given["epsilon_first"],
             hash_cells=cast(HashCells, given["hash_cells"]) or None,
             window_days=given["window_days"],
+            classes=class_shares(self.class_names, given),
         )
         return with_combination(setting, parts) if parts else setting
 
@@ -253,6 +268,15 @@ class SimulatorForm(forms.Form):
             zones=given["slots_zones"],
             people=given["visitors"],
         )
+
+    def class_fields(self) -> list[forms.BoundField]:
+        """Shares and epsilons of classes."""
+        return [self[f"{part}{slug}"] for slug, _ in self.class_names for part in (SHARE, EPSILON)]
+
+    @property
+    def are_classes_shown(self) -> bool:
+        """Return whether these fields must not be folded away."""
+        return any(field.value() or field.errors for field in self.class_fields())
 
     def slot_fields(self) -> list[forms.BoundField]:
         """Fields of the counts by slot."""

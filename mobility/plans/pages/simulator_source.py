@@ -19,6 +19,7 @@ from ldp.privacy.plans import Kind
 from ldp.privacy.presence import PresenceSpec
 from ldp.privacy.slots import SlotSpec
 from ldp.protocols.channels import MAX_DOMAIN_SIZE
+from mobility.plans.class_shares import CLASSES, Names, initial_classes, named_classes
 from mobility.plans.models import PlanDraft
 from reports.simulator.model import Question, crowd_so_far, questions_of_definition, questions_of_study
 from reports.studies.models import Study
@@ -43,6 +44,7 @@ class Source:
     address : of its page
     initial : values of fields that are not in the address
     questions : empty for typed numbers
+    classes : short name and name of each class of the plan; empty without any
     """
 
     name: str
@@ -53,6 +55,7 @@ class Source:
     days: int
     small_cell: int
     slots_delta: Decimal = DEFAULT_DELTA
+    classes: Names = ()
 
     @property
     def reset(self) -> str:
@@ -68,9 +71,14 @@ def source_of(request: HttpRequest) -> Source:
         return source_of_draft(draft)
     if "study" in request.GET:
         return _of_study(get_object_or_404(Study, units=Study.Units.VISITORS, slug=request.GET["study"]))
-    if questions := _asked(request.GET.get(ASKED, "")):
-        return _of_asked(questions, request)
-    return typed_source()
+    questions = _asked(request.GET.get(ASKED, ""))
+    found = _of_asked(questions, request) if questions else typed_source()
+    names = named_classes(request.GET.get(CLASSES, ""))
+    if not names:
+        return found
+    kept = {**found.kept, CLASSES: " ".join(slug for slug, _ in names)}
+    shares = initial_classes(dict.fromkeys((slug for slug, _ in names), Decimal(1)))
+    return replace(found, kept=kept, initial={**found.initial, **shares}, classes=names)
 
 
 def asked_query(rows: Iterable[tuple[str, Kind, int]]) -> str:
@@ -132,11 +140,13 @@ def _of_study(study: Study) -> Source:
             **_first(spec.first),
             **_window(spec),
             **_slots(spec.slots, n_zones=n_zones),
+            **_classes(spec),
         },
         questions=questions_of_study(study),
         days=study.days,
         small_cell=study.small_cell,
         slots_delta=_delta(spec.slots),
+        classes=list(zip((each.slug for each in spec.classes), study.shown_classes, strict=True)),
     )
 
 
@@ -160,11 +170,13 @@ def source_of_draft(draft: PlanDraft) -> Source:
             **_first(spec.first),
             **_window(spec),
             **_slots(spec.slots, n_zones=len(area["zones"]) if area else 0),
+            **_classes(spec),
         },
         questions=questions,
         days=days,
         small_cell=definition.small_cell,
         slots_delta=_delta(spec.slots),
+        classes=[(each.slug, each.shown_name) for each in definition.classes],
     )
 
 
@@ -208,6 +220,11 @@ def _slots(slots: SlotSpec | None, *, n_zones: int) -> dict[str, Any]:
         "slots_zones": max(n_zones, 1),
         **of_noise,
     }
+
+
+def _classes(spec: PlanSpec) -> dict[str, str]:
+    """Fields of classes."""
+    return initial_classes({each.slug: Decimal(f"{float(each.epsilon):g}") for each in spec.classes})
 
 
 def _short(epsilon: Decimal) -> str:

@@ -19,7 +19,7 @@ from reports.studies.studyfile.problems import Problems, unknown
 MAX_DECIMALS = 8  # limit of the database columns
 MAX_TEXT = 200
 SLUG_RULE = _("must be 1 to 64 lower-case letters, digits, - and _, with a letter or digit at both ends")
-_SLUG = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
+SLUG = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
 _CLOCK = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
 _MISSING = object()
 _HARD_SPACES = str.maketrans("\u00a0\u202f", "  ")  # of French typography: in guillemets, before a colon
@@ -100,7 +100,7 @@ class Table:
         value = self.raw(key)
         if value is None:
             return None
-        if not isinstance(value, str) or not _SLUG.fullmatch(value):
+        if not isinstance(value, str) or not SLUG.fullmatch(value):
             self.add(key, SLUG_RULE, value)
             return None
         if value in reserved:

@@ -15,8 +15,11 @@ from ldp.privacy.plans import Mechanism
 from mobility.demo.population import FOLDER
 from mobility.models import PlanDraft
 from mobility.plans.drafts import draft_new_study
+from mobility.plans.new_study.text import tables_of_text
 from mobility.plans.pages.draft_fields import LABELS, with_labels
 from reports.studies.studyfile import StudyDefinition
+from tests.demo_study import parsed_study
+from tests.mobility.class_study import class_text
 from tests.mobility.pages import pages
 from tests.mobility.pages.pages import field_of, file, html_of, lacks, mechanisms_of, said, says
 from tests.mobility.pages.small_study import STUDY, definition_of
@@ -365,3 +368,62 @@ def test_the_simulator_gives_every_changed_value_to_the_draft(client):
     saved = saved_of(query)
     assert (saved.plan.mechanism, saved.plan.presence_epsilon) == ("smp-oue", None)
     assert saved.indicators[2].parts == ("age", "visit_duration")
+
+
+def test_the_simulator_shows_the_errors_of_classes_and_gives_them_to_a_new_study(client):
+    rows = "".join(
+        f"&share-class-{n}={share}&class-class-{n}={epsilon}"
+        for n, (share, epsilon) in enumerate([(10, 3), (60, 1), (30, "0.5")], start=1)
+    )
+    start = f"mechanism=smp-oue&indicators=1&categories=96&days=1&stay=1&visitors=1000000{rows}"
+    html, walk = new_study_of(client, start)
+    says(html, "0.264 points", "0.130 points", "0.396 points", "Everyone at epsilon 0.5")
+    says(html, "a class with the largest epsilon (Class 1)", "Class 2: 60.0% of visitors, epsilon 1")
+    lacks(html, "Find the epsilon for a target error")
+    walk.change()
+    sent = fields_of(walk.html)
+    assert [sent[f"class-{n}.epsilon"] for n in range(3)] == ["3", "1", "0.5"]
+    assert [each["slug"] for each in tables_of_text(walk.text, filename="")["class"]] == [
+        f"class-{n}" for n in (1, 2, 3)
+    ]
+    assert sent["plan.epsilon"] == "3"
+    for changed, error in (
+        (("share-class-3=30", "share-class-3="), "Enter a percentage, or leave both fields"),
+        (("class-class-3=0.5", "class-class-3="), "Enter an epsilon, or leave both fields"),
+        (("share-class-3=30", "share-class-3=20"), "must add up to 100. Their sum is 90.0."),
+    ):
+        says(html_of(client, f"/administrator/simulator/?{start.replace(*changed)}"), error)
+    one = "visitors=1000&share-class-1=100&class-class-1=1"
+    says(html_of(client, f"/administrator/simulator/?{one}"), "Enter at least two classes, or none.")
+    says(html_of(client, f"/administrator/simulator/?{start}&visitors=3"), "One of the classes is too small")
+    says(html_of(client, f"/administrator/simulator/?{start}&mechanism=spl-grr"), "This plan is not possible")
+
+
+def test_classes_of_the_form_go_through_the_simulator_and_come_back(client):
+    walk = Walk(client)
+    walk.html = client.post(
+        URL, {"text": class_text({"minor": 0.5, "panel": 3}), "do": "sync"}
+    ).content.decode()
+    (link,) = re.findall(r'href="/administrator/simulator/(\?[^"]+)"', walk.html)
+    page = f"{unescape(link)[1:]}&days=3&class-minor=0.25&visitors=1000"
+    html, back = new_study_of(client, page)
+    says(html, "minor: 50.0% of visitors, epsilon 0.25")
+    back.change(text=walk.text)  # the browser kept it
+    assert "class-2.slug" not in fields_of(back.html)
+    classes = tables_of_text(back.text, filename="")["class"]
+    assert [(each["slug"], each["epsilon"], each["value"]) for each in classes] == [
+        ("minor", Decimal("0.25"), "MINOR"),
+        ("panel", 3, "PANEL"),
+    ]
+
+
+def test_the_simulator_gives_the_epsilons_of_classes_to_the_draft(client):
+    draft = draft_new_study(parsed_study(class_text({"minor": 0.5, "panel": 3})), by="adam")
+    start = f"/administrator/simulator/?draft={draft.pk}"
+    html = html_of(client, start)
+    says(html, "Class minor: 50.0% of visitors, epsilon 0.5", 'edit/?used=1"')
+    html = html_of(client, f"{start}&class-panel=4&share-panel=20&share-minor=80")
+    (link,) = re.findall(r'href="(/administrator/drafts/\d+/edit/\?[^"]+)"', html)
+    sent = fields_of(html_of(client, unescape(link)))
+    assert (sent["class-0.epsilon"], sent["class-1.epsilon"], sent["plan.epsilon"]) == ("0.5", "4", "4")
+    assert (sent["class-1.slug"], sent["class-1.value"]) == ("panel", "PANEL")

@@ -110,6 +110,11 @@ def test_classes_come_and_go_and_keep_what_the_text_says_of_them():
     gone = edited(changed, remove=["class-0", "class-1", "class-2"], plan__class_column="")
     assert "class" not in tables_of_text(gone, filename="")
     assert "class_column" not in gone
+    again = {"class-0.slug": "panel", "class-0.epsilon": "4", "class-1.slug": "new", "class-1.epsilon": "1"}
+    both = edited(BLANK, in_text=text, add=["class", "class"], **again)
+    epsilons = [(each["slug"], each["epsilon"]) for each in tables_of_text(both, filename="")["class"]]
+    assert epsilons == [("panel", 4), ("standard", 19), ("minor", 18), ("new", 1)]
+    assert 'slug = "panel"' in both and "unknown = 1" in both
     with pytest.raises(FormTextError):
         edited(text, in_text=text + '[[class]]\nslug = "new"\n', **{"class-0.epsilon": "4"})
 

@@ -1,7 +1,7 @@
 """Prediction of a setting, its verdict, and its words."""
 
 import re
-from dataclasses import replace
+from dataclasses import astuple, replace
 from decimal import Decimal
 from typing import Any, get_args
 
@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from django.utils import translation
 
-from ldp import LdpError, PlanSpec
+from ldp import LdpError, NoReportsError, PlanSpec
 from ldp.estimation.simulation import Crowd
 from ldp.privacy.plans import Mechanism
 from reports.base.status import WIDEST_INTERVAL, Status
 from reports.simulator import model as sim
 from reports.simulator import texts as words
 from reports.simulator.advice import advice
+from reports.simulator.classes import ClassShare, class_errors
 from reports.simulator.combinations import costs, with_combination
 from reports.simulator.example import MOST_BARS, MOST_PEOPLE, draw_example, example_report, example_shares
 from reports.simulator.example import example_figure as figure_of
@@ -40,6 +41,50 @@ def make(*sizes: int, visitors: float = 10_000, **changes: Any) -> Setting:
 DAILY = question("visit", 5, kind="daily")
 CAPPED = replace(DAILY, max_values=2)
 HOPELESS = make(12, 12, visitors=1500, epsilon=Decimal("0.6"))
+
+
+THREE = tuple(
+    ClassShare(slug=slug, name=slug.title(), share=share, epsilon=Decimal(epsilon))
+    for slug, share, epsilon in (("panel", 0.1, "3"), ("standard", 0.6, "1"), ("minor", 0.3, "0.5"))
+)
+
+
+# --- classes of subscribers ------------------------------------------------------------------------------
+def errors_of(setting: Setting, *, frequency: float = 0.0) -> list[float]:
+    """Standard errors in percentage points: weighted, pooled, all at the least epsilon."""
+    plan = setting.plan_at(setting.epsilon)
+    sizes = {"classes": setting.classes, "visitors": setting.crowd.visitors}
+    return [100 * each for each in astuple(class_errors(plan, 0, frequency=frequency, **sizes))]
+
+
+def test_errors_with_classes_are_those_of_the_specification() -> None:
+    setting = make(96, visitors=10**6, mechanism="smp-oue", epsilon=Decimal(3), classes=THREE)
+    assert errors_of(setting) == pytest.approx([0.263, 0.125, 0.396], abs=5e-4)
+    assert words.standard_error(0.00263) == "0.263 points"
+
+
+def test_errors_with_classes_count_those_who_are_asked_and_a_class_without_answers_has_none() -> None:
+    setting = make(4, visitors=40_000, epsilon=Decimal(3), classes=THREE)
+    alone = errors_of(setting, frequency=0.25)
+    shared = errors_of(replace(setting, questions=make(4, 4).questions), frequency=0.25)
+    for one, half in zip(alone, shared, strict=True):
+        assert half > 1.35 * one
+    same = tuple(replace(each, epsilon=Decimal(1)) for each in THREE)
+    weighted, pooled, least = errors_of(replace(setting, epsilon=Decimal(1), classes=same), frequency=0.25)
+    assert weighted == pytest.approx(least)
+    assert pooled**2 == pytest.approx(least**2 + 1e4 * 0.25 * 0.75 / 40_000)  # also of people like them
+    with pytest.raises(NoReportsError):
+        errors_of(make(4, 4, visitors=8, epsilon=Decimal(3), classes=THREE))
+
+
+def test_with_classes_only_what_has_them_is_ranked_and_recommended() -> None:
+    setting = replace(make(4, epsilon=Decimal(3), classes=THREE), questions=(DAILY,))
+    assert {each.mechanism for each in simulate(setting).ranking} == {"smp-grr", "smp-oue", "smp-adp"}
+    assert sim.recommended(setting).mechanism == "smp-adp"
+    assert sim.recommended(replace(setting, classes=())).mechanism != "smp-adp"
+    hopeless = replace(HOPELESS, classes=tuple(replace(each, epsilon=HOPELESS.epsilon) for each in THREE))
+    assert any("larger epsilon" in each.text for each in advice(simulate(HOPELESS)))
+    assert not any("larger epsilon" in each.text for each in advice(simulate(hopeless)))
 
 
 # --- counts by time slot ---------------------------------------------------------------------------------
