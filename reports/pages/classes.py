@@ -5,16 +5,18 @@ from typing import Any
 from reports.base import formats
 from reports.classes import texts
 from reports.classes.queries import by_class
+from reports.estimates.options import ReportOptions, ordered
 from reports.estimates.queries import WindowReport
 
 
-def classes_context(report: WindowReport) -> dict[str, Any]:
-    """Epsilon, visitors and shares of each class; nothing in a study without classes."""
+def classes_context(report: WindowReport, *, options: ReportOptions) -> dict[str, Any]:
+    """Epsilon, visitors and shares of each class, in the order of the report; nothing without classes."""
     if not report.study.classes:
         return {}
     found = by_class(report.indicator, report.window)
     columns = [each.shares for each in found.rows] + ([found.alike] if found.alike else [])
-    rows = zip(*columns, strict=True) if not found.is_hidden else ()
+    rows = {of[0].category: of for of in zip(*columns, strict=True)} if not found.is_hidden else {}
+    order = [each.category for each in ordered(report, options=options) if each.category in rows]
     return {
         "by_class": found,
         "class_rows": [
@@ -29,7 +31,9 @@ def classes_context(report: WindowReport) -> dict[str, Any]:
             for each in found.rows
         ],
         "class_names": [each.protection.shown_name for each in found.rows],
-        "class_shares": [(of[0].shown_category, [texts.share_text(each) for each in of]) for of in rows],
+        "class_shares": [
+            (rows[name][0].shown_category, [texts.share_text(each) for each in rows[name]]) for name in order
+        ],
         "class_weights": texts.weights_words(),
         "class_alike": texts.alike_words(found),
     }

@@ -112,7 +112,8 @@ def window_context(
     if report.cuts is not None and context["state"] == "report":
         context |= number_context(report, query=asked)
     if context["state"] == "report":
-        context |= means_context(report) | extrapolation_context(report) | classes_context(report)
+        context |= means_context(report) | extrapolation_context(report)
+        context |= classes_context(report, options=options)
     context |= _report_context(report, options)
     return context | grouping_context(report, options=options, query=query)
 

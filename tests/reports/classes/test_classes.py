@@ -1,6 +1,7 @@
 """Classes on pages, in files, in the API and in the statement; small cells, and what is not available yet."""
 
 import json
+import re
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
+from django.test import Client
 from django.urls import reverse
 
 import ldp
@@ -26,6 +28,7 @@ from reports.models import DayNote, Plan, Study
 from reports.privacy.retention import retention
 from reports.privacy.statement.document import class_protections, privacy_statement
 from reports.scenario.population import PopulationError, synthesise
+from reports.sharing.actions import create_link
 from reports.studies.studyfile import StudyFileError
 from reports.studies.studyfile.class_definition import ClassDefinition
 from reports.studies.studyfile.definition import StudyDefinition
@@ -150,6 +153,40 @@ def test_page_file_and_api_say_the_same(reader, client, token):
         by_class(gender(other), WHOLE)
 
 
+def rows_of_shares(html):
+    """Categories of the table of shares by class, in its order."""
+    return re.findall(r'<tr><th scope="row">([^<]+)</th>', html.partition('id="class-shares"')[2])
+
+
+def test_shares_by_class_stand_in_the_order_of_the_report(reader):
+    study = published(n=20_000, unlike=True)
+    address = reverse("reports:indicator", args=[study.slug, "gender"])
+    found = {
+        order: reader.get(f"{address}?order={order}").content.decode() for order in ("natural", "sorted")
+    }
+    assert rows_of_shares(found["natural"]) == list(gender(study).categories)
+    shares = {each.category: each.frequency for each in window_report(gender(study), WHOLE).estimates}
+    by_size = sorted(shares, key=lambda name: -shares[name])
+    assert rows_of_shares(found["sorted"]) == by_size != list(gender(study).categories)
+
+
+def test_a_shared_report_has_the_classes_as_long_as_its_owner_may_and_none_is_small(analyst):
+    study = published(n=6000, few=30, small_cell=10)
+    given = {"query": "", "days": 30, "note": "", "password": "", "by": analyst}
+    _, token = create_link(gender(study), WHOLE, **given, origins="https://town.example")
+    for address in (f"/shared/{token}/", f"/shared/{token}/frame/"):
+        page = Client().get(address).content.decode()
+        assert "Epsilon by class" in page and "Shares by class" in page
+        assert "classes.csv" not in page
+    Study.objects.filter(pk=study.pk).update(small_cell=40)
+    hidden = Client().get(f"/shared/{token}/").content.decode()
+    assert "Nothing to show for these days" in hidden and "Epsilon by class" not in hidden
+    Study.objects.filter(pk=study.pk).update(small_cell=10)
+    assert "Epsilon by class" in Client().get(f"/shared/{token}/").content.decode()
+    analyst.groups.clear()
+    assert Client().get(f"/shared/{token}/").status_code == 404
+
+
 def test_what_needs_one_channel_is_refused(reader):
     study = published()
     with pytest.raises(NotComparableError):
@@ -158,12 +195,26 @@ def test_what_needs_one_channel_is_refused(reader):
         bundle_of(study)
     with pytest.raises(PopulationError, match="classes answer with different epsilons"):
         synthesise(study, seed=1)
-    for name in ("movement", "compare", "days", "forecast_indicator", "scenario"):
-        answer = reader.get(reverse(f"reports:{name}", args=[study.slug, "gender"]))
-        assert answer.status_code == 200, name
-    scenario = answer.content.decode()
-    assert "Scenarios by category are not available for this study yet" in scenario
-    assert "too few people" not in scenario
+    for name in ("movement", "compare", "days", "forecast_indicator"):
+        assert reader.get(reverse(f"reports:{name}", args=[study.slug, "gender"])).status_code == 200, name
+
+
+def test_page_file_and_api_give_the_reason_why_a_scenario_has_no_categories(reader, client, token):
+    study, reason = published(), "Scenarios by category are not available for this study yet"
+    page = reader.get(reverse("reports:scenario", args=[study.slug, "gender"])).content.decode()
+    assert reason in page and "Scenarios for all people" in page
+    file = reader.get(f"/studies/{study.slug}/gender/scenario.csv")
+    assert (file.status_code, reason in file.content.decode()) == (400, True)
+    headers = {"Authorization": f"Bearer {token()}"}
+    found = client.get(f"/api/v1/studies/{study.slug}/indicators/gender/scenario", headers=headers)
+    assert (found.status_code, reason in found.json()["detail"]) == (422, True)
+    of_all = client.get(f"/api/v1/studies/{study.slug}/scenario", headers=headers).json()
+    assert (of_all["n_visitors"], of_all["rows"][0]["status"]) == (6000, "ok")
+
+
+def test_a_study_of_one_day_promises_nothing_more_of_its_sums():
+    assert "sums" in privacy_statement(factory.published(days=1))
+    assert "sums" not in privacy_statement(published(days=1, slug="day"))
 
 
 def test_statement_has_the_certificate_of_each_class_and_the_script_agrees():
