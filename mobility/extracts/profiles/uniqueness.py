@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mobility.extracts.profiles.preview import OPERATOR, roles_of
+from mobility.extracts.profiles.preview import CLASS, OPERATOR, roles_of
 from mobility.extracts.profiles.sample import Sample
 from reports.studies.studyfile import StudyDefinition
 
@@ -16,7 +16,8 @@ LEAST_PEOPLE: Final = 2  # one person alone is unique in anything
 class Uniqueness:
     """Result of the check.
 
-    columns : names of the columns that were looked at together, in the order of the study's indicators
+    columns : names of the columns that were looked at together, in the order of the study's indicators,
+        that of the class first
     people : subscribers in the sample
     unique : those of them whose values no other subscriber has, in [0, people]
     """
@@ -29,7 +30,7 @@ class Uniqueness:
 def uniqueness_of(
     sample: Sample, draft: Mapping[str, Any], *, definition: StudyDefinition
 ) -> Uniqueness | None:
-    """Check the columns of static indicators; None without one, or with fewer than two subscribers.
+    """Check the columns of static indicators and of the class; None without one, or with one subscriber.
 
     Texts count as they are in the file, since the file is what could leak: not the categories that a study
     makes of them. Of a subscriber with several rows the first counts.
@@ -40,7 +41,7 @@ def uniqueness_of(
     """
     roles = roles_of(draft, definition)
     slugs = [indicator.slug for indicator in definition.static_indicators]
-    static = {*slugs, *(OPERATOR % slug for slug in slugs)}
+    static = {*slugs, *(OPERATOR % slug for slug in slugs), CLASS}
     chosen = dict.fromkeys(name for role, name in roles.items() if role in static)
     columns = tuple(name for name in chosen if sample.names.count(name) == 1)
     if not columns:

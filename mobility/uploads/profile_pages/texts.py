@@ -147,6 +147,18 @@ def missing_parts(kind: str, slugs: Collection[str], definition: StudyDefinition
     return warnings
 
 
+def class_warnings(sample: Sample, kind: str, definition: StudyDefinition) -> list[str]:
+    """Warning about a file without the column of the class, which all events must have."""
+    column = definition.plan.class_column
+    if column is None or kind == "opt_out" or not sample.rows or column in sample.names:
+        return []
+    text = gettext(
+        "The file has no column “%(column)s”, which must give the class of each subscriber. Files without "
+        "it are refused."
+    )
+    return [text % {"column": column}]
+
+
 def rule_words(rule: ValueRule, indicator: IndicatorDefinition) -> list[str]:
     """Say line by line how texts become categories."""
     if indicator.scale is not None:

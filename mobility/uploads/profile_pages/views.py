@@ -12,7 +12,7 @@ from mobility.base.errors import StudyClosedError
 from mobility.batches.pages.access import crumbs_to, operators_only, vault_study_or_404
 from mobility.extracts.profiles import errors
 from mobility.extracts.profiles.parse import read_profile
-from mobility.extracts.profiles.preview import preview, roles_of
+from mobility.extracts.profiles.preview import CLASS, preview, roles_of
 from mobility.extracts.profiles.proposals import Proposal
 from mobility.extracts.profiles.sample import SAMPLE_BYTES, Sample, read_sample
 from mobility.extracts.profiles.typed import TypedProfile
@@ -22,6 +22,7 @@ from mobility.uploads.profile_pages.draft import ROLES
 from mobility.uploads.profile_pages.fields import profile_fields
 from mobility.uploads.profile_pages.proposal import sent_proposal
 from mobility.uploads.profile_pages.texts import (
+    class_warnings,
     missing_parts,
     profile_words,
     rejected_words,
@@ -141,6 +142,7 @@ def _mapping(
 ) -> dict[str, object]:
     """Context of the fragment below the file."""
     columns = preview(sample, proposal.draft, definition=definition)
+    kind = proposal.draft["profile"].get("kind", "")
     return {
         "sample": sample,
         "fields": profile_fields(proposal, sample, definition=definition, problems=problems),
@@ -148,11 +150,10 @@ def _mapping(
         "lines": list(zip(*(column.values for column in columns), strict=True)),
         "rejected": rejected_words(sample, columns, draft=proposal.draft, definition=definition),
         "uniqueness": uniqueness_words(uniqueness_of(sample, proposal.draft, definition=definition)),
-        "warnings": missing_parts(
-            proposal.draft["profile"].get("kind", ""),
-            roles_of(proposal.draft, definition).keys() - {*ROLES},
-            definition,
-        ),
+        "warnings": [
+            *class_warnings(sample, kind, definition),
+            *missing_parts(kind, roles_of(proposal.draft, definition).keys() - {*ROLES, CLASS}, definition),
+        ],
         "n_problems": len(problems),
         "was_timestamp": proposal.draft["columns"].get("timestamp", ""),
     }

@@ -7,10 +7,14 @@ from html import unescape
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from mobility.extracts.profiles.sample import read_sample
 from mobility.extracts.profiles.typed import TypedProfile
 from mobility.models import Batch, ExtractProfile
+from mobility.plans.studies import create_study
 from mobility.uploads.profile_pages.copies import free_name
-from mobility.uploads.profile_pages.texts import missing_parts
+from mobility.uploads.profile_pages.texts import class_warnings, missing_parts
+from tests.demo_study import parsed_study
+from tests.mobility.class_study import class_text
 from tests.mobility.pages.pages import AS_OPERATOR, html_of, lacks, page, says, text_of
 from tests.reports import report_factory as factory
 
@@ -143,6 +147,25 @@ class TestSave:
         assert typed.rules["age"].otherwise == ""
         assert "already has a profile &#x27;operator-x&#x27;" in save(client).content.decode()
         assert ExtractProfile.objects.count() == 1
+
+    def test_it_warns_of_a_file_without_the_column_of_the_class(self, client):
+        study = parsed_study(class_text())
+
+        def warned(text, kind="events", definition=study):
+            return class_warnings(read_sample(text, size=len(text)), kind, definition)
+
+        assert warned(b"msisdn,contract\na,PANEL\n") == []
+        assert warned(b"msisdn,tariff\na,PANEL\n") == [
+            "The file has no column “contract”, which must give the class of each subscriber. Files without "
+            "it are refused."
+        ]
+        create_study(study, by="adam")
+        data = SimpleUploadedFile("sample", b"msisdn,time,tariff\na,2024-03-01T10:00:00,PANEL\n")
+        address = NEW_URL.replace("fair", "classes")
+        html = client.post(address, {"sample": data, "size": "60"}, headers=HTMX).content.decode()
+        says(text_of(html), "The file has no column “contract”")
+        assert warned(b"msisdn\na\n", "opt_out") == warned(b"msisdn,tariff\n") == []
+        assert warned(b"msisdn\na\n", definition=factory.definition(factory.GENDER)) == []
 
     def test_it_warns_where_files_lack_a_part_of_a_joint_indicator(self, client):
         age, stay, region = factory.AGE, factory.STAY, factory.indicator("region", "here", "there")

@@ -2,6 +2,8 @@
 
 from mobility.extracts.profiles.sample import read_sample
 from mobility.extracts.profiles.uniqueness import Uniqueness, uniqueness_of
+from tests.demo_study import parsed_study
+from tests.mobility.class_study import class_text
 from tests.mobility.extracts.profiles.made_profiles import definition
 
 DEFINITION = definition()
@@ -26,6 +28,17 @@ def test_people_are_counted_once_and_their_columns_together():
 def test_texts_count_as_the_file_has_them():
     mapped = {"gender": {"column": "sex", "values": {"M": "M", "m": "M"}}}
     assert found("id,sex\na,M\nb,m\n", indicators=mapped) == Uniqueness(columns=("sex",), people=2, unique=2)
+
+
+def test_the_column_of_the_class_counts_whatever_the_profile_maps():
+    study = parsed_study(class_text())
+    data = b"msisdn,contract,colour\na,PANEL,red\nb,MINOR,red\nc,MINOR,red\n"
+    sample = read_sample(data, size=len(data))
+    draft = {"columns": {"subscriber": "msisdn"}, "indicator": {"colour": {"column": "colour"}}}
+    both = Uniqueness(columns=("contract", "colour"), people=3, unique=1)
+    assert uniqueness_of(sample, draft, definition=study) == both
+    alone = Uniqueness(columns=("contract",), people=3, unique=1)
+    assert uniqueness_of(sample, draft | {"indicator": {}}, definition=study) == alone
 
 
 def test_nothing_is_said_without_subscribers_or_a_static_column_or_of_one_person():
