@@ -7,7 +7,7 @@ from decimal import Decimal
 from ldp import ClassReports, NoReportsError, Pooled, pooled_if_alike
 from ldp.estimation.estimators import Estimates
 from reports.base.status import Status, estimates_status
-from reports.estimates.queries import LEVEL, Window, WindowReport, reports_with_classes
+from reports.estimates.queries import LEVEL, Window, WindowReport, loaded_reports
 from reports.privacy.statement.document import ClassProtection, class_protections
 from reports.studies.models import Indicator
 from reports.studies.names import in_language
@@ -75,7 +75,8 @@ def by_class(indicator: Indicator, window: Window) -> ByClass:
 
     If a class has fewer visitors than `small_cell`, the window has no numbers, and so none has any.
     """
-    ((report, found),) = reports_with_classes(indicator, [window])
+    (((report,), loaded),) = loaded_reports([indicator], [[window]])
+    found = [each.reports(window) for each in loaded.classes]
     if not found:
         raise NoClassesError(f"study {indicator.study.slug!r} has no classes")
     protections = class_protections(report.plan)

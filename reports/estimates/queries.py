@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ldp import NoReportsError, PlanSpec, all_unions, pure_frequencies, union
 from ldp.estimation import windows as ldp_windows
-from ldp.estimation.classes import ClassReports, stratified
+from ldp.estimation.classes import stratified
 from ldp.estimation.estimators import ENDLESS
 from ldp.estimation.multiple import above_zero
 from ldp.estimation.noisy_estimators import NoisyTotal
@@ -255,17 +255,6 @@ def visitor_unions(study: Study) -> Counts:
 def window_report(indicator: Indicator, window: Window) -> WindowReport:
     """Estimates of an indicator in one window; UnionNotAvailableError if it has no such union."""
     return indicator_reports(indicator, [window])[0]
-
-
-def reports_with_classes(
-    indicator: Indicator, windows: Iterable[Window]
-) -> list[tuple[WindowReport, tuple[ClassReports, ...]]]:
-    """Estimates in windows, and the reports of each class if there are any, of the same publication."""
-    (loaded,) = load([indicator])
-    return [
-        (_window_report(loaded, window), tuple(each.reports(window) for each in loaded.classes))
-        for window in windows
-    ]
 
 
 def indicator_reports(indicator: Indicator, windows: Iterable[Window]) -> list[WindowReport]:

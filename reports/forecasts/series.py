@@ -21,11 +21,12 @@ from ldp.privacy.slots import DAY_MINUTES
 from ldp.protocols.numbers.wave import WaveChannel
 from ldp.protocols.projective_space import value_reports
 from reports.estimates.coverage import coverage_of
+from reports.estimates.loading import tallies_of
 from reports.estimates.noise import answer_noise
 from reports.estimates.queries import (
     Window,
     WindowReport,
-    reports_with_classes,
+    loaded_reports,
     reports_with_tallies,
     single_days_of,
     visitor_unions,
@@ -128,18 +129,15 @@ def visitor_days(study: Study) -> list[NamedFigures]:
 
 def category_days(indicator: Indicator) -> list[NamedFigures]:
     """Share of each category on each day, up to the last day with answers."""
-    if indicator.study.classes:
-        of_days = reports_with_classes(indicator, single_days_of(indicator.study))
-        reports = [report for report, _ in of_days]
-    else:
-        reports, tallies = _reports(indicator, last=indicator.study.days)
+    ((reports, loaded),) = loaded_reports([indicator], [single_days_of(indicator.study)])
     # A forecast that fills a gap would reveal a hidden day.
     hidden = {each.category for report in reports for each in report.estimates if each.is_hidden}
     shares = np.array([[each.frequency for each in report.estimates] for report in reports], np.float64)
-    if indicator.study.classes:
-        variances = _class_variances([classes for _, classes in of_days], shares)
+    if loaded.classes:
+        of_days = [[each.reports(report.window) for each in loaded.classes] for report in reports]
+        variances = _class_variances(of_days, shares)
     else:
-        variances = _variances(reports, tallies, shares)
+        variances = _variances(reports, tallies_of(loaded), shares)
     columns = zip(indicator.categories, shares.T.tolist(), variances.T.tolist(), strict=True)
     return _figures(
         indicator.study, {name: (values, noise) for name, values, noise in columns if name not in hidden}

@@ -142,6 +142,11 @@ def refusal(study: Study, indicator: Indicator | None = None) -> str:
         return gettext(
             "This study hides small categories, so scenarios are available only for all people combined."
         )
+    if indicator is not None and study.classes:
+        return gettext(
+            "Scenarios by category are not available for this study yet, because its classes answer with "
+            "different epsilons. Scenarios are available only for all people combined."
+        )
     return ""
 
 
@@ -263,8 +268,8 @@ class Prepared:
         return stays.exactly(self.question.in_a_row) if stays and self.question.in_a_row else None
 
     def _categories(self, people: Bar) -> tuple[Bar, ...]:
-        """Bars by category; none with classes, for so few people that they are hidden, or without answers."""
-        if self.loaded is None or self.loaded.classes or 0 < people.most < self.small_cell:
+        """Bars by category; none for so few people that they are hidden, or without answers."""
+        if self.loaded is None or 0 < people.most < self.small_cell:
             return ()
         noise = None
         if self.noise is not None and self.loaded.noise is not None:

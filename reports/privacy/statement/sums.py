@@ -70,7 +70,7 @@ def conditions() -> str:
 
 
 def _certificate(study: Study, plan: Plan, spec: PlanSpec) -> SumsCertificate | None:
-    if spec.events or spec.classes or study.days != 1 or plan.voided_days:
+    if spec.events or study.days != 1 or plan.voided_days:
         return None
     tallies = list(plan.tallies.order_by("indicator__position"))
     visitors = int(visitors_of(VisitorTally.objects.get(study=study))[0, 1])
