@@ -1,9 +1,11 @@
 """Opening studies to accounts, and closing them again. The ledger records every change."""
 
 from datetime import date
+from typing import Final
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.dispatch import Signal
 from django.utils.translation import gettext
 
 from reports.accounts.actions import COMMAND_LINE, AccessChangeError, check_may_change, lock_access
@@ -13,6 +15,7 @@ from reports.studies.grant_models import StudyGrant, today
 from reports.studies.models import Study
 
 ALL_STUDIES = "all studies"  # in the ledger, in the place of a slug; no slug has a blank
+grant_withdrawn: Final = Signal()  # with `account` and `actor`; in the transaction that withdraws
 
 
 @transaction.atomic
@@ -57,6 +60,7 @@ def withdraw_grant(grant: StudyGrant, *, by: User | None = None) -> None:
     deleted, _ = StudyGrant.objects.filter(pk=grant.pk).delete()
     if deleted:
         _record(grant, account, actor=actor, change="withdrawn")
+        grant_withdrawn.send(StudyGrant, account=account, actor=actor)
 
 
 def _record(grant: StudyGrant, account: User, *, actor: str, change: str) -> None:

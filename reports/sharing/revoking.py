@@ -1,5 +1,7 @@
 """Ends of tokens and share links, and ledger entries for reads of links."""
 
+from collections.abc import Callable
+
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F
@@ -13,13 +15,18 @@ from reports.ledger.models import LedgerEntry, LedgerKind
 from reports.studies.models import Study
 
 
-def revoke_all(maker: User, *, actor: str) -> None:
-    """Close all tokens and links of an account permanently; the ledger names the actor."""
+def revoke_all(maker: User, *, actor: str, unless: Callable[[int], bool] | None = None) -> None:
+    """Close all tokens and links of an account permanently; the ledger names the actor.
+
+    unless : of the key of a study: whether what opens it stays; tokens for all studies stay then, too
+    """
     for token in ApiToken.objects.filter(owner=maker, revoked_at=None).select_related("study"):
-        revoke(token, actor=actor)
+        if unless is None or not (token.study is None or unless(token.study.pk)):
+            revoke(token, actor=actor)
     links = ShareLink.objects.filter(created_by=maker, revoked_at=None)
     for link in links.select_related("indicator__study"):
-        revoke(link, actor=actor)
+        if unless is None or not unless(link.indicator.study_id):
+            revoke(link, actor=actor)
 
 
 @transaction.atomic

@@ -11,6 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from mobility.signin.models import CacheEntry
+from reports.accounts.grants import give_grant, withdraw_grant
 from reports.estimates.queries import Window
 from reports.models import ApiToken, LedgerEntry, SavedView, ShareLink, ShareView, Study
 from reports.sharing import actions as access
@@ -54,6 +55,24 @@ def share(fair, analyst):
 def made(analyst):
     given = {"name": "x", "days": 1, "study": None, "by": analyst}
     return lambda **options: access.create_token(**given | options)
+
+
+def test_what_a_withdrawn_grant_opened_ends_for_good(reader, fair, analyst, made, administrator):
+    other = factory.create(factory.GENDER, slug="other")
+    addresses = {study: link_to(study, by=analyst, window=Window(1, 1)) for study in (fair, other)}
+    tokens = {study: made(study=study)[1] for study in (fair, other, None)}
+    analyst.study_grants.all().delete()
+    for study in (fair, other):
+        give_grant(analyst, study=study)
+    withdraw_grant(analyst.study_grants.get(study=fair), by=administrator)
+    give_grant(analyst, study=fair)
+    assert [Client().get(address).status_code for address in addresses.values()] == [404, 200]
+    assert [access.token_of(text) is not None for text in tokens.values()] == [False, True, True]
+    revoked = LedgerEntry.objects.filter(kind="share.revoked").values_list("actor", "study")
+    assert list(revoked) == [(administrator.username, "fair-2024")]
+    give_grant(analyst, study=None)
+    withdraw_grant(analyst.study_grants.get(study=other))  # the grant for all studies covers it
+    assert Client().get(addresses[other]).status_code == 200
 
 
 class TestMaking:
