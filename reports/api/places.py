@@ -31,10 +31,7 @@ def located_window(study: Study, window: Window) -> Window:
 
 def page_of_squares(request: HttpRequest, places: Places, *, page: Page, is_all: bool) -> Content:
     """The window, and one page of its squares; without those that are empty unless all are asked for."""
-    columns = square_columns(places)
-    rows = zip(*(columns[name] for name in SQUARE_NAMES), strict=True)
-    records = [dict(zip(SQUARE_NAMES, row, strict=True)) for row in rows]
-    listed = records if is_all else [record for record in records if _has_anything(record)]
+    listed = listed_squares(places, is_all=is_all)
     links = page_links(request, page, count=len(listed))
     on_grid = {"projection": places.area.projection, "grid": places.found.spec.grid.to_json()}
     body = {
@@ -44,6 +41,14 @@ def page_of_squares(request: HttpRequest, places: Places, *, page: Page, is_all:
         "next": links.get("next"),
     }
     return Content(text=as_json(body).text, links=links)
+
+
+def listed_squares(places: Places, *, is_all: bool) -> list[Record]:
+    """Squares of the grid, SQUARE_NAMES each; without those that are empty unless all are asked for."""
+    columns = square_columns(places)
+    rows = zip(*(columns[name] for name in SQUARE_NAMES), strict=True)
+    records = [dict(zip(SQUARE_NAMES, row, strict=True)) for row in rows]
+    return records if is_all else [record for record in records if _has_anything(record)]
 
 
 def _has_anything(square: Record) -> bool:

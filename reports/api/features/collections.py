@@ -1,23 +1,29 @@
-"""Collections of features of a study: the outlines of its zones, and each indicator that a map can show."""
+"""Collections of features of a study: outlines of zones, indicators that a map can show, reported places."""
 
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Final
 from zoneinfo import ZoneInfo
 
 from django.utils.translation import gettext
 from shapely import Geometry, box, union_all
 from shapely.geometry import shape
 
+from ldp.geo.location import LocationSpec
+from reports.api.places import listed_squares
 from reports.base.problems import ProblemError
+from reports.estimates.fingerprints import state_of
+from reports.estimates.locations import check_mapped, location_spec, windows_with_maps
 from reports.estimates.picker import default_window
 from reports.estimates.queries import Window, visitor_unions, window_from_dates
 from reports.exports.formats.geographic import Feature, features_of, outlines_of
+from reports.exports.places.geographic import square_rings
+from reports.exports.places.selection import select_places, window_record
 from reports.exports.selection import select_window
+from reports.maps.actions import state_of_places
 from reports.maps.zones import zones_of
 from reports.studies.models import Area, Indicator, Study
 
-OUTLINES: Final = "zones"
+OUTLINES, GRID = "zones", "grid"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +41,10 @@ class Collection:
     @property
     def title(self) -> str:
         return self.indicator.shown_name if self.indicator else gettext("Zones")
+
+    def state(self, time: str) -> list[object]:  # noqa: ARG002 - squares need it
+        """Everything that decides the features."""
+        return [state_of([self.study])]
 
     def features(self, time: str) -> list[Feature]:
         """All features with a geometry, by zone; `id` is the number of the zone in the study, from 1.
@@ -61,17 +71,63 @@ class Collection:
         return [{"id": number, **found[name]} for number, name in zones if name in found]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Squares(Collection):
+    """Squares of the grid of reported places, without empty ones; `id` is the code of the square, from 0."""
+
+    spec: LocationSpec
+    indicator: Indicator | None = None
+
+    @property
+    def title(self) -> str:
+        return gettext("Grid squares of reported places")
+
+    def state(self, time: str) -> list[object]:
+        window = self._window(time)
+        return [state_of([self.study]), *(state_of_places(self.study, window) if window else [])]
+
+    def features(self, time: str) -> list[Feature]:
+        """As of other collections; without `time` all days, or the first one if maps are of single days."""
+        window = self._window(time)
+        if window is None:
+            return []
+        check_mapped(window, self.study, self.spec)
+        places = select_places(self.study, window)
+        about = window_record(places)
+        rings = square_rings(places)
+        return [
+            {
+                "type": "Feature",
+                "id": each["square"],
+                "properties": {**about, **each},
+                "geometry": {"type": "Polygon", "coordinates": [rings[each["square"]].tolist()]},
+            }
+            for each in listed_squares(places, is_all=False)
+        ]
+
+    def _window(self, time: str) -> Window | None:
+        if time:
+            return _window(self.study, time)
+        whole, windows = Window(1, self.study.days), windows_with_maps(self.study, self.spec)
+        return whole if whole in windows else windows[0]
+
+
 def collections_of(study: Study) -> list[Collection]:
     """All collections; none if no zone of the study has a known shape.
 
-    An indicator named "zones" takes the place of the outlines: its features have them, too.
+    An indicator named "zones" takes the place of the outlines: its features have them, too. One named "grid"
+    takes that of the grid.
     """
     area = Area.objects.filter(study=study).exclude(outlines=[]).select_related("study").first()
     if area is None:
         return []
     indicators = [each for each in study.indicators.select_related("study") if zones_of(each)]
     by_name: dict[str, Indicator | None] = {OUTLINES: None} | {each.slug: each for each in indicators}
-    return [Collection(name=name, area=area, indicator=each) for name, each in by_name.items()]
+    found = [Collection(name=name, area=area, indicator=each) for name, each in by_name.items()]
+    spec = location_spec(study)
+    if spec is not None and GRID not in by_name:
+        found.append(Squares(name=GRID, area=area, spec=spec))
+    return found
 
 
 def collection_of(study: Study, name: str) -> Collection:

@@ -84,12 +84,12 @@ def items(
     bbox: Box = "",
     datetime: Time = "",
 ) -> HttpResponseBase:
-    """A GeoJSON feature for each zone, with the estimates of one window; default: all days."""
+    """A GeoJSON feature for each zone or square, with the estimates of one window; default: all days."""
     refuse_unknown(request, "limit", "offset", "bbox", "datetime")
     found = collection_of(study_of(request, study), collection)
     page = Page(limit=min(limit, ITEMS_MAX), offset=offset)
     build = lambda: answers.page_of_items(request, found, page=page, bbox=bbox, time=datetime)  # noqa: E731
-    return answer(request, state=state_of([found.study]), build=build)
+    return answer(request, state=found.state(datetime), build=build)
 
 
 @router.get(
@@ -100,8 +100,8 @@ def items(
 def item(
     request: HttpRequest, study: str, collection: str, feature: int, datetime: Time = ""
 ) -> HttpResponseBase:
-    """A zone by its number in the study, from 1."""
+    """A zone by its number in the study, from 1, or a square by its code."""
     refuse_unknown(request, "datetime")
     found = collection_of(study_of(request, study), collection)
     build = lambda: answers.one_item(request, found, number=feature, time=datetime)  # noqa: E731
-    return answer(request, state=state_of([found.study]), build=build)
+    return answer(request, state=found.state(datetime), build=build)

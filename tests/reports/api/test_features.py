@@ -194,6 +194,29 @@ class TestStandard:
         assert {each["properties"]["last_day"] for each in found} == {"2024-05-30"}
         assert program.get(f"{HOME}/items", {"datetime": "2024-05-30/2024-05-31"}).status_code == 400
 
+    def test_squares_with_reported_places_are_a_collection(self, program, tmp_path):
+        study = map_factory.create_located(days=2)
+        items = f"{ROOT}/collections/grid/items"
+        found = read(program, items, limit="10000")["features"]
+        assert {each["id"] for each in read(program, f"{ROOT}/collections")["collections"]} >= {
+            "grid",
+            "home",
+        }
+        kept = {each["square"]: each for each in read(program, f"studies/{study.slug}/places/grid")["items"]}
+        assert {each["id"] for each in found} >= set(kept)
+        busiest = max(found, key=lambda each: each["properties"]["reports"])
+        values = busiest["properties"]
+        names = ("square", "reports", "density", "low", "zone")
+        assert {name: values[name] for name in names} == {name: kept[busiest["id"]][name] for name in names}
+        assert (values["status"], values["density_status"]) == ("ok", "not_computed")
+        (ring,) = busiest["geometry"]["coordinates"]
+        assert len(ring) == 5
+        west, south = ring[0]
+        here = f"{west + 1e-5},{south + 1e-5},{west + 2e-5},{south + 2e-5}"
+        assert [each["id"] for each in read(program, items, bbox=here)["features"]] == [busiest["id"]]
+        Study.objects.update(small_cell=10_000_000)
+        assert read(program, items)["features"] == []
+
     def test_a_study_without_zones_has_no_collections_and_says_so(self, program, fair):
         found = read(program, f"{ROOT}/collections")
         assert (found["collections"], "no known boundaries" in found["title"]) == ([], True)
