@@ -131,9 +131,10 @@ def new_share(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
         form = ShareForm(request.POST)
         if form.is_valid():
             token = _made(request, form, indicator, window, query=query)
+    board = board_in(QueryDict(query), study, reader=request.user)
     context = {
         "study": study,
-        "name": report_name(ShareLink(indicator=indicator, query=query)),
+        "name": board.name if board else report_name(ShareLink(indicator=indicator, query=query)),
         "window_title": window_title(study, window),
         "address": address_of(query, indicator),
         "form": form,

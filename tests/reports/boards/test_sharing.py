@@ -47,6 +47,8 @@ class TestLinks:
         assert "suppresses date ranges with fewer than" in page
 
     def test_it_is_listed_and_recorded_as_a_board(self, reader, board, boss):
+        asked = f"/access/shares/new/fair-2024/gender/?board={board.pk}&{DAYS}"
+        assert f"{board.name}, Fri 31 May 2024" in words(reader.get(asked))
         share(reader, board)
         assert "Board The fair, Fri 31 May 2024" in words(reader.get("/access/shares/"))
         assert f'href="/studies/fair-2024/boards/{board.pk}/?{DAYS.replace("&", "&amp;")}"' in (
