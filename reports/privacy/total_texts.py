@@ -1,16 +1,26 @@
-"""Why the epsilon of all of a person's answers is what it is, in one sentence."""
+"""Why the epsilon of all of a person's answers is what it is, and what it leaves out, in a few sentences."""
+
+from collections.abc import Iterator
 
 from django.utils.translation import gettext, ngettext
 
 from ldp import Certificate, IndicatorCertificate, PlanSpec
+from ldp.privacy.slot_losses import certify_slots
 from reports.base import formats
+from reports.privacy.composition import losses_of
 from reports.privacy.statement.document import certified
+from reports.privacy.statement.slots import one_in
 from reports.studies.plan_models import Plan
 
 
 def total_words(plan: Plan) -> str:
-    """Explain the epsilon of a profile by the answers that it adds up."""
+    """Explain the epsilon of a profile by the answers that it adds up, and name other losses."""
     spec, certificate = certified(plan)
+    total = _sum_words(plan, spec, certificate)
+    return " ".join(filter(None, (total, window_words(spec, certificate), *_further(plan, spec))))
+
+
+def _sum_words(plan: Plan, spec: PlanSpec, certificate: Certificate) -> str:
     entries = certificate.indicators
     total = gettext("The total privacy loss for all of one person's answers is at most epsilon %(total)s") % {
         "total": formats.epsilon(certificate.epsilon_profile)
@@ -51,10 +61,33 @@ def total_words(plan: Plan) -> str:
             largest.n_values,
         )
     name = plan.study.indicators.get(slug=asked.slug).shown_name
-    found = text % {
+    return text % {
         "total": total, "n": largest.n_values, "each": formats.epsilon(each), "name": name,
     }  # fmt: skip
-    return " ".join(filter(None, (found, window_words(spec, certificate))))
+
+
+def _further(plan: Plan, spec: PlanSpec) -> Iterator[str]:
+    """Losses that the total of the answers does not include: time slots and places."""
+    if spec.location is not None:
+        yield gettext(
+            "This limit does not include places on maps. Imagine two possible histories of where a person "
+            "was, with places 1 km apart on each day. For telling them apart, epsilon is at most %(epsilon)s."
+        ) % {"epsilon": formats.epsilon(losses_of(spec, voided_days=plan.voided_days).location)}
+    if spec.slots is None:
+        return
+    slots = certify_slots(spec)
+    if slots is None:
+        yield gettext("This limit does not include counts by time slot, which are exact.")
+        return
+    yield gettext(
+        "This limit does not include counts by time slot, which have separate noise. For the whole study, "
+        "epsilon is at most %(absent)s for whether a person was present, and at most %(moved)s for when and "
+        "where. Both hold except with a probability of one in %(delta)s."
+    ) % {
+        "absent": formats.epsilon(slots.study.absent.epsilon),
+        "moved": formats.epsilon(slots.study.moved.epsilon),
+        "delta": one_in(slots.noise),
+    }
 
 
 def window_words(spec: PlanSpec, certificate: Certificate) -> str:

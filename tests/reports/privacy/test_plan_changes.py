@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from reports.base import formats
 from reports.privacy.plan_changes import Direction, plan_changes, second_person_reasons
-from reports.privacy.statement.document import protections
+from reports.privacy.statement.document import privacy_statement, protections
 from reports.privacy.total_texts import total_words
 from reports.simulator.plan_effects import plan_effects
 from reports.studies.queries import current_plan
@@ -241,6 +242,20 @@ TOTAL = "The total privacy loss for all of one person's answers is at most epsil
 )  # fmt: skip
 def test_the_total_is_explained_by_the_answers_that_it_adds_up(asked_for, changes, expected) -> None:
     assert total_words(current_plan(factory.create(*asked_for, **changes))) == TOTAL + expected
+
+
+@pytest.mark.django_db
+def test_the_total_names_the_losses_that_it_leaves_out() -> None:
+    """Time slots have the last row of the statement; four places lose 4 x 5 ln 4 over a kilometre."""
+    noisy, exact = slot_factory.create(slug="a"), slot_factory.create(slot_factory.without_noise(), slug="b")
+    places = factory.create(factory.GENDER, area=map_factory.area(), location=map_factory.LOCATION, slug="c")
+    said = {study.slug: total_words(current_plan(study)) for study in (noisy, exact, places)}
+    slots = privacy_statement(noisy)["slots"]["losses"][-1]
+    absent, moved = (formats.epsilon(Decimal(slots[each]["epsilon"])) for each in ("absent", "moved"))
+    assert f"epsilon is at most {absent} for whether a person was present, and at most {moved}" in said["a"]
+    assert Decimal(1) < Decimal(absent) < Decimal(moved)
+    assert "does not include counts by time slot, which are exact." in said["b"]
+    assert "places 1 km apart on each day. For telling them apart, epsilon is at most 27.7259." in said["c"]
 
 
 @pytest.mark.django_db
