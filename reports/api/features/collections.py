@@ -87,7 +87,7 @@ class Squares(Collection):
         return [state_of([self.study]), *(state_of_places(self.study, window) if window else [])]
 
     def features(self, time: str) -> list[Feature]:
-        """As of other collections; without `time` all days, or the first one if maps are of single days."""
+        """Return its squares; without `time` of all days, or the first one if maps are of single days."""
         window = self._window(time)
         if window is None:
             return []
