@@ -22,6 +22,7 @@ from mobility.base.runtime import RuntimePaths, private_folder
 from reports.studies.grant_models import StudyGrant
 from reports.studies.policies import Role
 from reports.tasks import make_export
+from tests import compiled
 from tests.emptying import let_tests_flush
 from tests.migrated import once_a_run
 
@@ -77,9 +78,10 @@ def _files_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _tests_empty_the_ledger_and_wait_for_no_disk() -> Iterator[None]:
+def _tests_empty_the_ledger_share_kernels_and_wait_for_no_disk() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         let_tests_flush(patch)
+        compiled.once_a_run(patch)
         patch.setattr(os, "fsync", lambda _: None)
         yield
 
