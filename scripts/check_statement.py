@@ -43,6 +43,7 @@ THRESHOLDS = {
     "wave": ("threshold", "half_width", "codes"),
     "question": ("threshold", "prime", "dimension", "codes"),
     "loloha": ("threshold", "threshold_second", "prime", "dimension", "codes"),
+    "groups": (),
 }
 ORACLES = {
     "smp": ("grr", "oue", "adp", "question", "loloha", "stream"),
@@ -201,9 +202,8 @@ def max_codes(days: int) -> int:
     return min(MAX_CODES, MAX_TALLY_CELLS // (days + 1) ** 2)
 
 
-def codes(epsilon: Fraction, k: int, *, days: int) -> list[Channel]:
-    """Return the possible mechanisms of one code each: those with the smaller variance."""
-    most = max_codes(days)
+def codes(epsilon: Fraction, k: int, *, most: int) -> list[Channel]:
+    """Return the possible mechanisms of one of at most `most` codes: those with the smaller variance."""
     first, second = next(grr(epsilon, k)), next(projective(epsilon, k, most=most), None)
     if second is None or noise(first, k=k, share=Fraction(1)) <= noise(second, k=k, share=Fraction(1)):
         return list(grr(epsilon, k))
@@ -360,6 +360,24 @@ class Plan:
             and not absent
             and all(0 < Fraction(each["epsilon"]) <= MAX_EPSILON for each in self.classes)
             and {Fraction(row["epsilon"]) for row in self.asked} == {largest}
+        )
+
+    def has_valid_regions(self) -> bool:
+        """Return whether groups that answers tell have two categories or more, and nothing that needs all."""
+        told = [row for row in self.asked if "regions" in row]
+        parts = {part for row in self.asked for part in row.get("parts", ())}
+        return not told or (
+            self.mechanism in OF_CLASSES
+            and not {"presence", "classes", "events"} & self.spec.keys()
+            and all(
+                len(row["regions"]) == row["domain_size"]
+                and list(dict.fromkeys(row["regions"])) == list(range(max(row["regions"]) + 1))
+                and max(row["regions"]) >= 1
+                and min(map(row["regions"].count, row["regions"])) >= 2
+                and not row.keys() & {"parts", "scale", "moves", "by_code"}
+                and row["slug"] not in parts
+                for row in told
+            )
         )
 
     def has_valid_units(self) -> bool:
@@ -581,6 +599,7 @@ def check_spec(plan: Plan, found: Findings) -> None:
         "days": plan.days in range(1, (MAX_EVENT_DAYS if plan.events else MAX_DAYS) + 1),
         "events": plan.has_valid_units(),
         "classes": plan.has_valid_classes(),
+        "regions": plan.has_valid_regions(),
         "kind": {row["kind"] for row in plan.asked} <= {"daily", "static"},
         "domain_size": all(row["domain_size"] in range(2, 2**16 - 1) for row in plan.asked),
         "epsilon": all(0 < each <= MAX_EPSILON for each in answers | promised),
@@ -650,10 +669,11 @@ def check_indicator(entry: Json, plan: Plan, index: int, said_epsilon: str, foun
         ("unions_of_days", asked["kind"] == "static" or (is_of_all and "moves" not in asked)),
     ):
         found.equal(f"{where}, {name}", entry[name], value)
-    moves = entry.get("moves")
-    found.equal(f"{where}, moves", moves is None, "moves" not in asked)
-    for name in sorted({*asked.get("moves", {}), *(moves or {})}):
-        found.equal(f"{where}, moves.{name}", (moves or {}).get(name), asked.get("moves", {}).get(name))
+    for key in ("moves", "groups"):
+        found.equal(f"{where}, {key}", key in entry, {"groups": "regions"}.get(key, key) in asked)
+    moves, of_plan = entry.get("moves", {}), asked.get("moves", {})
+    for name in sorted({*of_plan, *moves}):
+        found.equal(f"{where}, moves.{name}", moves.get(name), of_plan.get(name))
     found.equal(f"{where}, number of categories", k, asked["domain_size"])
     found.equal(f"{where}, asked_share", Fraction(entry["asked_share"]), share)
     found.equal(f"{where}, nominal_epsilon", Fraction(entry["nominal_epsilon"]), epsilon)
@@ -665,11 +685,10 @@ def check_indicator(entry: Json, plan: Plan, index: int, said_epsilon: str, foun
         sizes = {each["slug"]: (2 if "scale" in each else each["domain_size"]) + 1 for each in plan.asked}
         found.equal(f"{where}, combinations", k, prod(sizes.get(part, 0) for part in asked["parts"]))
     if "scale" in asked:
-        scale, shares = asked["scale"], [int(each) for each in entry.get("cut_shares", [])]
-        for name in ("cuts", "minimum", "unit"):
-            found.equal(f"{where}, {name}", entry.get(name), scale[name])
-        found.equal(f"{where}, cut_shares", shares, [] if is_wave(asked) else cut_shares(scale))
+        check_scale(entry, asked, found)
         possible = list(waves(epsilon, k + 1)) if is_wave(asked) else sides(epsilon)
+    elif asked.get("regions"):
+        possible = [check_groups(entry, asked, plan, found)]
     elif plan.has_question(index):
         possible = list(questions(epsilon, k))
         n_codes = possible[0].thresholds[-1]
@@ -688,7 +707,7 @@ def check_indicator(entry: Json, plan: Plan, index: int, said_epsilon: str, foun
         or asked.get("by_code")
         or plan.mechanism in ("smp-question", "smp-loloha", "smp-stream")
     ):
-        possible = codes(epsilon, k, days=plan.days)
+        possible = codes(epsilon, k, most=max_codes(plan.days))
     else:
         possible = channels(plan.mechanism, epsilon, k, share=share if plan.has_fakes else Fraction(1))
     names = THRESHOLDS[possible[0].protocol]
@@ -702,6 +721,41 @@ def check_indicator(entry: Json, plan: Plan, index: int, said_epsilon: str, foun
     found.holds(f"{where}, epsilon", Fraction(entry["epsilon"]) <= epsilon, "is above the nominal one")
     check_fakes(entry, plan, channel, share=share, found=found)
     return channel
+
+
+def check_scale(entry: Json, asked: Json, found: Findings) -> None:
+    """Cuts of a number, and how often each is asked."""
+    where, scale = f"indicator {entry['slug']}", asked["scale"]
+    for name in ("cuts", "minimum", "unit"):
+        found.equal(f"{where}, {name}", entry.get(name), scale[name])
+    shares = [int(each) for each in entry.get("cut_shares", [])]
+    found.equal(f"{where}, cut_shares", shares, [] if is_wave(asked) else cut_shares(scale))
+
+
+def check_groups(entry: Json, asked: Json, plan: Plan, found: Findings) -> Channel:
+    """Check the channel of each group that answers tell; p and q are of the noisiest, the ratio the largest.
+
+    Each group has as large a part of the codes as of the categories.
+    """
+    regions: list[int] = asked["regions"]
+    categories, epsilon, used = entry["categories"], Fraction(asked["epsilon"]), list[Channel]()
+    said = entry.get("groups", [])
+    found.equal(f"indicator {entry['slug']}, number of groups", len(said), max(regions) + 1)
+    for number, group in enumerate(said):
+        where = f"indicator {entry['slug']}, group {group['name']}"
+        own = [each for each, region in zip(categories, regions, strict=True) if region == number]
+        found.equal(f"{where}, categories", group["categories"], own)
+        possible = codes(epsilon, len(own), most=max_codes(plan.days) * len(own) // len(regions))
+        names = THRESHOLDS[possible[0].protocol]
+        values = tuple(int(group.get(name, -1)) for name in names)
+        channel = next((each for each in possible if each.thresholds == values), possible[0])
+        found.equal(f"{where}, protocol", group["protocol"], channel.protocol)
+        found.equal(f"{where}, {' and '.join(names)}", values, channel.thresholds)
+        for name in ("p", "q", "ratio"):
+            found.equal(f"{where}, {name}", Fraction(group[name]), getattr(channel, name))
+        used.append(channel)
+    noisiest = max(used, key=lambda channel: channel.q * (1 - channel.q) / (channel.p - channel.q) ** 2)
+    return Channel("groups", (), noisiest.p, noisiest.q, max(each.ratio for each in used))
 
 
 def check_fakes(entry: Json, plan: Plan, channel: Channel, *, share: Fraction, found: Findings) -> None:
@@ -878,6 +932,7 @@ def check_sums(statement: Json, plan: Plan, used: list[Channel], found: Findings
     found.equal("sums, slug", slugs, [entry["slug"] for entry in statement["indicators"]])
     is_so = plan.days == 1 and statement["presence"] is None and not plan.voided
     is_so = is_so and len(statement["versions"]) == 1 and "classes" not in statement
+    is_so = is_so and not any("regions" in row for row in plan.asked)
     if plan.has_fakes:
         is_so = is_so and plan.is_static and len(set(numbers)) == 1
     found.holds("sums", is_so, "there is no such bound for this study")
@@ -1243,6 +1298,7 @@ def check_words(statement: Json, plan: Plan, found: Findings) -> None:
         "closings": "presence" in plan.spec,
         "tallies": bool(plan.tallies),
         "classes": bool(plan.classes),
+        "groups": any("regions" in row for row in plan.asked),
         "slots": "slots" in plan.spec and "presence" not in plan.spec,
     }.items():
         found.equal(f"not_protected, {name}", name in named, is_so)

@@ -15,6 +15,7 @@ from ldp.protocols.faked_reports import PriorFakedChannel
 from ldp.protocols.histogram import HistogramChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.numbers.wave import WaveChannel
+from ldp.protocols.partial.regions import RegionChannel
 
 ENDLESS: Final = 2**60  # visitors, if those of a window are taken as a sample of people like them
 
@@ -226,6 +227,8 @@ def _pure_terms(channel: PureChannel | PriorFakedChannel) -> _NoiseTerms:
     """Exact up to the last step; cached, since pages ask for all windows of the same few channels."""
     if isinstance(channel, WaveChannel):
         raise LdpError("channel must be that of a pure protocol, got the square wave: use wave_survival")
+    if isinstance(channel, RegionChannel):
+        raise LdpError("channel must be that of a pure protocol, got regions: use region_frequencies")
     if isinstance(channel, PriorFakedChannel):
         return _NoiseTerms(*np.array([_support_terms(support) for support in channel.of_values]).T)
     return _support_terms(channel)

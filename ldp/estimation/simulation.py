@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import inf, isfinite
 from statistics import NormalDist, fmean
 from typing import Any, Final, get_args
@@ -32,18 +32,20 @@ from ldp.estimation.joint.linear import CodeChannel, linear_variance
 from ldp.estimation.noisy_estimators import UnionNoise, noisy_total
 from ldp.estimation.numbers.threshold import mean_variance
 from ldp.estimation.numbers.wave import share_noise, wave_variance
+from ldp.estimation.partial.regions import mean_noise
 from ldp.privacy.accounting import Certificate, certify
 from ldp.privacy.joint import SIDES
 from ldp.privacy.plan_requests import IndicatorRequest, build_plan, suited
-from ldp.privacy.plans import Mechanism, PlanSpec
+from ldp.privacy.plans import IndicatorSpec, Mechanism, PlanSpec
 from ldp.protocols.channels import WORD, Unit
 from ldp.protocols.numbers.threshold import Scale, ThresholdChannel
 from ldp.protocols.numbers.wave import WaveChannel, wave_channel
+from ldp.protocols.partial.regions import RegionChannel, region_channel
 from ldp.protocols.projective import PRIMES
 
 LEAST_EPSILON: Final = Decimal("0.001")  # of the search
 LARGEST_EPSILON: Final = Decimal(20)
-WAVE_SLACK: Final = 0.3  # of errors between epsilons of different half widths
+NOISE_SLACK: Final = 0.3  # of errors between epsilons of different half widths, or other jumps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +151,10 @@ def _curve(plan: PlanSpec, index: int, *, n_visitors: float) -> ErrorCurve:
     noise, channel = plan.answer_noise, plan.channel(index)
     if isinstance(channel, WaveChannel):
         n_reports = _reports_of_one(plan, index) * n_visitors
-        return _wave_curve(channel, n_reports=n_reports, n_visitors=n_visitors)
+        return _known_curve(share_noise(channel), 0.0, n_reports=n_reports, n_visitors=n_visitors)
+    if isinstance(channel, RegionChannel):
+        n_reports = _reports_of_one(plan, index) * n_visitors
+        return _known_curve(*mean_noise(channel), n_reports=n_reports, n_visitors=n_visitors)
     return error_curve(
         channel,
         n_reports=_reports_of_one(plan, index) * n_visitors,
@@ -158,12 +163,11 @@ def _curve(plan: PlanSpec, index: int, *, n_visitors: float) -> ErrorCurve:
     )
 
 
-def _wave_curve(channel: WaveChannel, *, n_reports: float, n_visitors: float) -> ErrorCurve:
-    """Errors of the share that reaches a cut, with the noise of the average cut."""
+def _known_curve(noise: float, slope: float, *, n_reports: float, n_visitors: float) -> ErrorCurve:
+    """Errors with the noise of one report of the average cut, or value: noise + slope f."""
     sampling = max(n_visitors - n_reports, 0.0) / max(n_visitors - 1, 1) / n_reports
-    noise = share_noise(channel) / n_reports
-    expected = {"n_visitors": n_visitors, "n_reports": n_reports}
-    return ErrorCurve(noise=noise, slope=0.0, bend=sampling, sampling=sampling, **expected)
+    terms = {"noise": noise / n_reports, "slope": slope / n_reports, "bend": sampling}
+    return ErrorCurve(**terms, sampling=sampling, n_visitors=n_visitors, n_reports=n_reports)
 
 
 def _drawn_from(plan: PlanSpec, index: int, *, n_visitors: float) -> float:
@@ -368,7 +372,9 @@ def _laws(
     for index, each in enumerate(plan.indicators):
         size = wanted[index]
         if each.is_wave:
-            laws[index] = _wave_laws(epsilons, n_levels=each.n_values)
+            laws[index] = _noise_laws(epsilons, partial(_wave_noise, each))
+        elif each.regions:
+            laws[index] = _noise_laws(epsilons, partial(_region_noise, each, max_codes=plan.max_codes))
         elif each.scale is not None:
             laws[index] = bit[0]
         elif plan.has_question(index):
@@ -385,19 +391,30 @@ def _laws(
     return laws
 
 
-def _wave_laws(epsilons: Sequence[Fraction], *, n_levels: int) -> ReportLaws:
-    """Laws with the noise of the average cut: between some epsilons, where half widths jump, roughly."""
+def _wave_noise(asked: IndicatorSpec, epsilon: Fraction) -> float:
+    return share_noise(wave_channel(epsilon=epsilon, n_levels=asked.n_values))
+
+
+def _region_noise(asked: IndicatorSpec, epsilon: Fraction, *, max_codes: int) -> float:
+    """Noise of a report of regions, at even shares."""
+    channel = region_channel(epsilon=epsilon, region_of=asked.regions, max_codes=max_codes)
+    noise, slope = mean_noise(channel)
+    return noise + slope / asked.domain_size
+
+
+def _noise_laws(epsilons: Sequence[Fraction], noise_at: Callable[[Fraction], float]) -> ReportLaws:
+    """Laws with a noise of one report: between some epsilons, where channels jump, roughly."""
     wanted = np.array([float(each) for each in epsilons])
     some = np.unique(np.geomspace(wanted.min(), wanted.max(), 100))
-    channels = [wave_channel(epsilon=Fraction(each), n_levels=n_levels) for each in some]
-    noise = np.interp(np.log(wanted), np.log(some), np.log([share_noise(each) for each in channels]))
+    noises = [noise_at(Fraction(each)) for each in some]
+    noise = np.interp(np.log(wanted), np.log(some), np.log(noises))
     n = len(epsilons)
     # `ReportLaws.std_error` makes the noise of these.
     return ReportLaws(
         q=np.full(n, 0.5),
         difference=0.5 * np.exp(-noise / 2),
         rest=np.zeros(n),
-        slack=np.full(n, WAVE_SLACK),
+        slack=np.full(n, NOISE_SLACK),
         is_sure=np.ones(n, np.bool_),
     )
 

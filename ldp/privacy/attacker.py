@@ -11,7 +11,7 @@ Source: Smith, FoSSaCS 2009 (vulnerability).
 """
 
 from collections.abc import Sequence
-from math import exp, lgamma, log
+from math import exp, inf, lgamma, log
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from ldp.protocols.fake_data import FakeDataChannel
 from ldp.protocols.faked_reports import FakedChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.numbers.wave import WaveChannel, chances
+from ldp.protocols.partial.regions import RegionChannel, regions_of
 from ldp.protocols.projective import ProjectiveChannel
 from ldp.protocols.projective_space import DesignChannel, is_orthogonal, sums_of_codes
 from ldp.protocols.repeated.question import QuestionChannel
@@ -72,6 +73,8 @@ def guess_success(channel: ReportChannel, *, prior: Sequence[float] | Floats) ->
         levels = _checked(prior, domain_size=channel.n_levels)
         return float((chances(channel) * levels).max(axis=1).sum())
     belief = _checked(prior, domain_size=channel.domain_size)
+    if isinstance(channel, RegionChannel):
+        return _best_in_regions(channel, belief)
     if isinstance(channel, GrrChannel) or (isinstance(channel, FakedChannel) and channel.fake == "code"):
         return float(np.maximum(belief * float(channel.p), belief.max() * float(channel.q)).sum())
     if isinstance(channel, DesignChannel):
@@ -155,6 +158,11 @@ def largest_success(ratio: float, *, prior: float) -> float:
     return prior / (prior + (1 - prior) / ratio)
 
 
+def promised_ratio(channel: ReportChannel, ratio: float) -> float:
+    """Ratio of a promise as `largest_success` takes it: infinite where reports tell a region for certain."""
+    return inf if isinstance(channel, RegionChannel) else ratio
+
+
 def known_day_success(channel: ReportChannel) -> float:
     """Probability of guessing a daily value right from its report, another day's report and its known value.
 
@@ -194,6 +202,8 @@ def known_day_success(channel: ReportChannel) -> float:
         return _known_level_success(answer)
     elif isinstance(answer, QuestionChannel):
         return _known_group_success(answer)
+    elif isinstance(answer, RegionChannel):
+        return _known_region_success(answer)
     elif isinstance(answer, ProjectiveChannel):
         others, matching = _likeliest_of_others(answer)
     else:
@@ -203,6 +213,29 @@ def known_day_success(channel: ReportChannel) -> float:
         alike = hit * ((q**2 + (1 - q) ** 2) ** (k - 1) - none**2) + miss * none**2
         matching = (p * q + (1 - p) * (1 - q)) * alike
     return (1 + share * (others - matching)) / k
+
+
+def _best_in_regions(channel: RegionChannel, prior: Floats) -> float:
+    """Sum over regions, each of which is known from the report, of its best guess."""
+    found = 0.0
+    for region in regions_of(channel):
+        own = prior[region.values]
+        if (share := float(own.sum())) > 0:
+            found += share * guess_success(region.channel, prior=own / share)
+    return found
+
+
+def _known_region_success(channel: RegionChannel) -> float:
+    """`known_day_success` of reports that tell the region, on average of the values that are known.
+
+    A known value of another region says nothing.
+    """
+    found = 0.0
+    for own in channel.of_regions:
+        share = own.domain_size / channel.domain_size
+        alone = guess_success(own, prior=np.full(own.domain_size, 1 / own.domain_size))
+        found += share * (share * known_day_success(own) + (1 - share) * alone)
+    return found
 
 
 def _known_level_success(channel: WaveChannel) -> float:

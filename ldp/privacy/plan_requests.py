@@ -47,6 +47,7 @@ class IndicatorRequest:
     moves : of moves of a day or of visited places, with their size as domain_size; None = of something else
     by_code : smp only: as of `IndicatorSpec`
     lookup : static only: as of `IndicatorSpec`
+    regions : region of each category, by number, that reports disclose; none = they disclose none
     """
 
     slug: str
@@ -60,6 +61,7 @@ class IndicatorRequest:
     moves: MoveSpec | None = None
     by_code: bool = False
     lookup: str = ""
+    regions: tuple[int, ...] = ()
 
 
 def build_plan(
@@ -123,6 +125,7 @@ def build_plan(
             moves=request.moves,
             by_code=request.by_code,
             lookup=request.lookup,
+            regions=request.regions,
         )
         for request in indicators
     )

@@ -32,6 +32,7 @@ from ldp.protocols.fake_data import FakeDataChannel, FakeProtocol, fake_data_cha
 from ldp.protocols.faked_reports import FakedChannel
 from ldp.protocols.numbers.threshold import Scale, ThresholdChannel, threshold_channel
 from ldp.protocols.numbers.wave import WaveChannel, wave_channel
+from ldp.protocols.partial.regions import RegionChannel, check_regions, region_channel
 from ldp.protocols.projective import CodeChannel, ProjectiveChannel, code_channel
 from ldp.protocols.repeated.hashed import hash_channel
 from ldp.protocols.repeated.question import QuestionChannel, question_channel
@@ -51,7 +52,7 @@ Mechanism = Literal[
     "rsfd-adp",
 ]
 Kind = Literal["static", "daily"]
-AnswerChannel = CodeChannel | UnaryChannel | ThresholdChannel | WaveChannel | QuestionChannel
+AnswerChannel = CodeChannel | UnaryChannel | ThresholdChannel | WaveChannel | QuestionChannel | RegionChannel
 ReportChannel = AnswerChannel | FakedChannel
 
 PRESENCE_TALLIES: Final[tuple[PresenceTally, ...]] = get_args(PresenceTally)
@@ -65,6 +66,7 @@ MAX_PARTS = 3
 MAX_EVENTS = 1000  # of a person that are answered
 HASHED: Final[Mechanism] = "smp-loloha"
 STREAM: Final[Mechanism] = "smp-stream"
+OF_REGIONS: Final[tuple[Mechanism, ...]] = ("smp-grr", "smp-oue", "smp-adp")
 OF_EVENTS: Final[tuple[Mechanism, ...]] = ("smp-grr", "smp-oue", "smp-adp", "spl-grr")
 
 ORACLES: Final[dict[str, Callable[..., AnswerChannel]]] = {
@@ -85,6 +87,8 @@ class IndicatorSpec:
     is daily, and has their size. With square-wave reports (`Scale.report`) each person has one number in the
     study, and it is no part of another indicator. One `by_code` has categories whose value is reported by
     the more exact of GRR and projective response, also where others have another oracle; under smp only.
+    With `regions`, the region of each category by number, reports disclose the region of a person's category,
+    and hide which one of its categories it is.
     `lookup` is the SHA-256 (64 hexadecimal digits) of the file that gives people their categories, or empty.
 
     Raises
@@ -104,6 +108,7 @@ class IndicatorSpec:
     moves: MoveSpec | None = None
     by_code: bool = False
     lookup: str = ""
+    regions: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.slug:
@@ -123,12 +128,29 @@ class IndicatorSpec:
             )
         if self.moves is not None:
             self._check_moves(self.moves)
+        self._check_regions()
         is_plain = self.kind == "static" and not self.parts and self.scale is None
         if self.lookup and not (is_plain and re.fullmatch("[0-9a-f]{64}", self.lookup)):
             raise PlanError(
                 f"lookup of {self.slug} must be the SHA-256 of a file, and the indicator static and of one "
                 f"column, got {self.lookup!r}"
             )
+
+    def _check_regions(self) -> None:
+        if not self.regions:
+            return
+        special = {"parts": self.parts, "cuts": self.scale, "moves": self.moves, "by_code": self.by_code}
+        for name, asked in special.items():
+            if asked:
+                raise PlanError(f"{name} of {self.slug} must be absent with regions")
+        if len(self.regions) != self.domain_size:
+            raise PlanError(
+                f"regions of {self.slug} must be of {self.domain_size} categories, got {len(self.regions)}"
+            )
+        try:
+            check_regions(self.regions)
+        except InvalidDomainError as error:
+            raise PlanError(f"regions of {self.slug}: {error}") from error
 
     def _check_moves(self, moves: MoveSpec) -> None:
         if self.kind != "daily" or self.parts or self.scale:
@@ -238,6 +260,7 @@ class PlanSpec:
             self._check_shares(self.shares)
         self._check_events()
         self._check_classes()
+        self._check_regions()
         self._check_parts()
         self._check_first()
         self._check_stream()
@@ -310,6 +333,24 @@ class PlanSpec:
                     f"{MAX_TALLY_CELLS} cells, got {rows} for each pair of days"
                 )
 
+    def _check_regions(self) -> None:
+        """Raise PlanError for what has no estimates from reports that tell the region."""
+        for spec in self.indicators:
+            if not spec.regions:
+                continue
+            if self.mechanism not in OF_REGIONS:
+                raise PlanError(
+                    f"mechanism of a plan with regions must be one of {OF_REGIONS}, got {self.mechanism!r}"
+                )
+            absent = {"presence_epsilon": self.presence, "classes": self.classes, "events": self.events}
+            for name, asked in absent.items():
+                if asked:
+                    raise PlanError(f"{name} must be absent with the regions of {spec.slug}")
+            if spec.domain_size > self.max_codes:
+                raise PlanError(
+                    f"categories of {spec.slug} must be <= {self.max_codes}, got {spec.domain_size}"
+                )
+
     def _check_parts(self) -> None:
         whole = {spec.slug: spec for spec in self.indicators if not (spec.parts or spec.moves)}
         seen: dict[frozenset[str], str] = {}
@@ -331,6 +372,8 @@ class PlanSpec:
             for part in spec.parts:
                 if part not in whole:
                     raise PlanError(f"parts of {spec.slug} must be indicators without parts, got {part!r}")
+                if whole[part].regions:
+                    raise PlanError(f"parts of {spec.slug} must not tell a region, got {part!r}")
             kind = "daily" if any(whole[part].kind == "daily" for part in spec.parts) else "static"
             if spec.kind != kind:
                 raise PlanError(f"kind of {spec.slug} must be {kind}, as of its parts, got {spec.kind!r}")
@@ -585,6 +628,8 @@ class PlanSpec:
             return wave_channel(epsilon=spec.epsilon, n_levels=spec.n_values)
         if spec.scale is not None:
             return threshold_channel(epsilon=spec.epsilon, spacings=spec.scale.spacings)
+        if spec.regions:
+            return region_channel(epsilon=spec.epsilon, region_of=spec.regions, max_codes=self.max_codes)
         asked = {"domain_size": spec.domain_size, "max_codes": self.max_codes}
         if self.has_question(index):
             return question_channel(epsilon=spec.epsilon, **asked)
@@ -768,12 +813,13 @@ def _check_range(name: str, value: int, *, low: int, high: int) -> None:
         raise PlanError(f"{name} must be in [{low}, {high}], got {value}")
 
 
-_LEFT_OUT: Final = ("parts", "scale", "moves", "by_code", "lookup")
+_LEFT_OUT: Final = ("parts", "scale", "moves", "by_code", "lookup", "regions")
 
 
 def _indicator_to_json(spec: IndicatorSpec) -> dict[str, Any]:
     """Without `_LEFT_OUT` where there are none: hashes of older plans stay what they were."""
     found = asdict(spec) | {"epsilon": exact_text(spec.epsilon), "parts": list(spec.parts)}
+    found["regions"] = list(spec.regions)
     if spec.scale is not None:
         found["scale"] = spec.scale.to_json()
     if spec.moves is not None:
@@ -793,6 +839,7 @@ def _indicator_from_json(entry: Mapping[str, Any]) -> IndicatorSpec:
         moves=MoveSpec.from_json(entry.get("moves")),
         by_code=bool(entry.get("by_code", False)),
         lookup=entry.get("lookup", ""),
+        regions=tuple(map(int, entry.get("regions", ()))),
     )
 
 

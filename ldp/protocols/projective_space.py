@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ldp.errors import LdpError
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.numbers.wave import WaveChannel
+from ldp.protocols.partial.regions import RegionChannel, regions_of
 from ldp.protocols.projective import ProjectiveChannel, n_points
 from ldp.protocols.repeated.question import QuestionChannel
 
@@ -127,6 +128,11 @@ def value_counts(counts: NDArray[np.int64], *, channel: object) -> NDArray[np.in
     if isinstance(channel, WaveChannel):
         at_least = counts[::-1].cumsum(axis=0)[::-1]
         return at_least[channel.half_width + 1 : channel.half_width + channel.n_levels]
+    if isinstance(channel, RegionChannel):
+        support = np.empty((channel.domain_size, *counts.shape[1:]), np.int64)
+        for region in regions_of(channel):
+            support[region.values] = value_counts(counts[region.codes], channel=region.channel)
+        return support
     return support_of(counts, channel=channel) if isinstance(channel, DesignChannel) else counts
 
 

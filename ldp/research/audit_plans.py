@@ -17,6 +17,7 @@ from ldp.privacy.report_words import n_words
 from ldp.protocols.channels import Unit
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.numbers.wave import WaveChannel
+from ldp.protocols.partial.regions import RegionChannel, regions_of
 from ldp.protocols.projective_space import DesignChannel, is_orthogonal
 from ldp.protocols.repeated.question import QuestionChannel
 from ldp.protocols.unary import UnaryChannel
@@ -74,6 +75,9 @@ def _values(plan: PlanSpec, index: int) -> list[tuple[int, int]]:
     if spec.moves is not None:
         return [(spec.moves.nothing, min(1, spec.moves.nothing - 1))] * days
     channel, n = plan.answer_channel(index), spec.domain_size
+    if isinstance(channel, RegionChannel):  # the region is no secret
+        own = max(regions_of(channel), key=lambda region: region.channel.ratio).values.tolist()
+        return [(own[(day - 1) % len(own)], own[day % len(own)]) for day in range(days)]
     if isinstance(channel, QuestionChannel):  # most of the questions have these values in different groups
         n = min(n, channel.groups)
     return [((day - 1) % n, day % n) for day in range(days)]
@@ -176,6 +180,11 @@ def _supports(words: Table, value: int, *, channel: AnswerChannel) -> NDArray[np
         return np.asarray((words[:, 0] != NO_ANSWER) & (words[:, 0] % 2 == (value > words[:, 0] // 2)))
     if isinstance(channel, WaveChannel):
         return np.asarray((value <= words[:, 0]) & (words[:, 0] < value + channel.width))
+    if isinstance(channel, RegionChannel):
+        own = next(region for region in regions_of(channel) if value in region.values)
+        is_here = (own.codes.start <= words[:, 0]) & (words[:, 0] < own.codes.stop)
+        place = int(np.searchsorted(own.values, value))
+        return np.asarray(is_here & _supports(words - own.codes.start, place, channel=own.channel))
     if isinstance(channel, DesignChannel):
         return np.isin(words[:, 0], np.flatnonzero(is_orthogonal(value, channel=channel)))
     if not isinstance(channel, UnaryChannel):

@@ -77,6 +77,7 @@ class Reason(StrEnum):
     NOISY = "noisy"
     NUMBER = "number"
     CLASSES = "classes"
+    GROUPS = "groups"
     SMALL = "small"
     NO_BASELINE = "no_baseline"
     OTHER_CATEGORIES = "other_categories"
@@ -369,9 +370,11 @@ def _has_same_categories(indicator: Indicator, other: Indicator) -> bool:
 def _read(
     indicators: Sequence[Indicator], windows: Sequence[Sequence[Window]], *, full: int | None = None
 ) -> list[tuple[list[WindowReport], IndicatorTallies]]:
-    """Read reports and tallies; NotComparableError if classes answer by different channels."""
+    """Read reports and tallies; NotComparableError if classes or groups have different channels."""
     if any(each.study.classes for each in indicators):
         raise NotComparableError(Reason.CLASSES)
+    if any(each.protect for each in indicators):
+        raise NotComparableError(Reason.GROUPS)
     return reports_with_tallies(indicators, windows, full=full)
 
 

@@ -357,6 +357,11 @@ def not_comparable(error: NotComparableError) -> str:
             "epsilons. Compare the intervals in the report instead. If two intervals do not overlap, the "
             "figures differ."
         ),
+        Reason.GROUPS: gettext(
+            "Comparisons are not available for this indicator yet, because its answers disclose the group "
+            "of each category. Compare the intervals in the report instead. If two intervals do not "
+            "overlap, the figures differ."
+        ),
         Reason.NUMBER: gettext(
             "This indicator is a number. To compare its mean on different days, open the report and "
             "choose the days there."

@@ -90,8 +90,9 @@ def _answer(
             if kind == Kind.WINDOWS
             else "",
         }
-    if indicator.study.classes:
-        reason = texts.not_comparable(NotComparableError(Reason.CLASSES))
+    if indicator.study.classes or indicator.protect:
+        unlike = Reason.CLASSES if indicator.study.classes else Reason.GROUPS
+        reason = texts.not_comparable(NotComparableError(unlike))
         return {"state": "not_comparable", "reason": reason, "total_words": ""}
     if not is_complete(query, kind):
         return {"state": "ask"}

@@ -5,7 +5,7 @@ from django.conf import settings
 from django.utils.translation import gettext, ngettext
 
 from ldp import Certificate, PlanSpec
-from ldp.privacy.attacker import guess_success, known_day_success, largest_success
+from ldp.privacy.attacker import guess_success, known_day_success, largest_success, promised_ratio
 from reports.base import formats
 from reports.dpia.parts import Section, Table
 from reports.privacy.budget.spending import BudgetLine, standing
@@ -148,7 +148,7 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
         cells = (
             1 / size,
             after,
-            largest_success(float(entry.ratio), prior=0.5),
+            largest_success(promised_ratio(spec.channel(index), float(entry.ratio)), prior=0.5),
             *([known] if of_days else []),
         )
         rows.append((names[entry.slug], *map(formats.percent, cells)))

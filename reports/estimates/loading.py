@@ -15,6 +15,7 @@ from ldp.estimation.windows import IndicatorTallies, Window
 from ldp.privacy.plans import AnswerChannel, ReportChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.numbers.wave import WaveChannel
+from ldp.protocols.partial.regions import RegionChannel
 from ldp.protocols.projective_space import value_counts, value_reports
 from ldp.protocols.repeated.question import QuestionChannel
 from reports.estimates.models import DayNote
@@ -26,8 +27,16 @@ from reports.studies.queries import Counts, class_visitors, counts_of, visitors_
 from reports.studies.tally_models import Tally, VisitorTally
 
 
-class ClassesError(ValueError):
-    """Asked for tallies of one channel in a study with classes, each of which has its own."""
+class ChannelsError(ValueError):
+    """Asked for tallies as the library compares them: by one channel that treats all values alike."""
+
+
+class ClassesError(ChannelsError):
+    """In a study with classes each class has a channel."""
+
+
+class RegionsError(ChannelsError):
+    """Where answers tell the group of a category, each group has a channel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +167,8 @@ def _classes(plan: PlanSpec, index: int, blocks: Counts, visitors: VisitorTally)
 
 def _names_one(channel: AnswerChannel) -> bool:
     """Return whether an answer names one category: also that of an only question with one answer for each."""
+    if isinstance(channel, RegionChannel):
+        return all(map(_names_one, channel.of_regions))
     if isinstance(channel, QuestionChannel):
         return channel.n_questions == 1 and channel.groups == channel.domain_size
     return isinstance(channel, GrrChannel)
@@ -166,10 +177,12 @@ def _names_one(channel: AnswerChannel) -> bool:
 def tallies_of(loaded: Loaded) -> IndicatorTallies:
     """Return tallies as input of the library's comparisons; only of exact counts; of a number by code.
 
-    ClassesError in a study with classes.
+    ChannelsError in a study with classes, and where answers tell the group.
     """
     if loaded.classes:
         raise ClassesError(f"{loaded.indicator.slug} has a channel for each class")
+    if isinstance(loaded.channel, RegionChannel):
+        raise RegionsError(f"{loaded.indicator.slug} has a channel for each group")
     return IndicatorTallies(
         counts=loaded.codes if isinstance(loaded.channel, ThresholdChannel | WaveChannel) else loaded.counts,
         n_reports=loaded.n_reports,

@@ -17,9 +17,11 @@ from ldp.estimation.estimators import ENDLESS
 from ldp.estimation.multiple import above_zero
 from ldp.estimation.noisy_estimators import NoisyTotal
 from ldp.estimation.numbers.wave import wave_survival
+from ldp.estimation.partial.regions import region_frequencies, reports_of_regions
 from ldp.estimation.windows import IndicatorTallies
 from ldp.protocols.numbers.threshold import Scale
 from ldp.protocols.numbers.wave import WaveChannel
+from ldp.protocols.partial.regions import RegionChannel
 from reports.base.status import Status, estimates_status, is_suppressed, window_status
 from reports.estimates.loading import Loaded, load, tallies_of
 from reports.estimates.models import DayNote
@@ -132,7 +134,8 @@ def surely_present(report: WindowReport) -> list[Estimate] | None:
     if report.status != Status.OK or report.noisy_visitors is not None or not report.n_reports:
         return None
     spec = PlanSpec.from_json(report.plan.spec)
-    if spec.classes or spec.indicators[spec.index(report.indicator.slug)].scale is not None:
+    asked = spec.indicators[spec.index(report.indicator.slug)]
+    if spec.classes or asked.regions or asked.scale is not None:
         return None  # reports by several channels; shares of one number
     shown = [each for each in report.estimates if not each.is_hidden]
     if not shown:
@@ -307,6 +310,14 @@ def study_reports(indicators: Sequence[Indicator], window: Window | None) -> lis
     ]
 
 
+def reports_of_groups(loaded: Loaded, window: Window) -> list[int]:
+    """Reports of each group in a window, where answers tell the group; else nothing."""
+    if not isinstance(loaded.channel, RegionChannel):
+        return []
+    codes = union(loaded.codes, **window._asdict())
+    return [int(each) for each in reports_of_regions(codes, channel=loaded.channel)]
+
+
 def check_union(indicator: Indicator, window: Window) -> None:
     if window.days > 1 and not has_unions(indicator):
         text = gettext(
@@ -330,10 +341,11 @@ def _window_report(loaded: Loaded, window: Window, *, is_bare: bool = False) -> 
     n_visitors = int(union(loaded.visitors, **days))
     n_reports = int(union(loaded.n_reports, **days))
     total = None if loaded.noise is None else loaded.noise.visitors.total(n_visitors, **days)
-    # Of a class, too: its figures would follow from those of all, whose channels everyone knows.
-    of_classes = [own.n_visitors(window) for own in loaded.classes]
+    # Of a class or a group that answers tell, too: its figures would follow from those of all, whose channels
+    # everyone knows.
+    known = [own.n_visitors(window) for own in loaded.classes] + reports_of_groups(loaded, window)
     status = window_status(
-        n_visitors=min([n for n in of_classes if n], default=n_visitors),
+        n_visitors=min([n for n in (n_visitors, *known) if n], default=0),
         n_reports=n_reports if loaded.noise is None else int(total is not None),
         small_cell=study.small_cell,
         is_outage=loaded.outages.issuperset(range(window.first_day, window.last_day + 1)),
@@ -484,6 +496,9 @@ def _figures(
     elif isinstance(loaded.channel, WaveChannel):
         codes = union(loaded.codes, **window._asdict())
         result = wave_survival(codes, channel=loaded.channel, n_population=n_population, level=LEVEL)
+    elif isinstance(loaded.channel, RegionChannel):
+        codes = union(loaded.codes, **window._asdict())
+        result = region_frequencies(codes, channel=loaded.channel, n_population=n_population, level=LEVEL)
     else:
         result = pure_frequencies(
             counts, n_reports=by_category, n_population=n_population, channel=loaded.channel, level=LEVEL

@@ -63,6 +63,8 @@ LDP_MODULES: Final = (
     "protocols/numbers/__init__.py",
     "protocols/numbers/threshold.py",
     "protocols/numbers/wave.py",
+    "protocols/partial/__init__.py",
+    "protocols/partial/regions.py",
     "protocols/projective.py",
     "protocols/projective_space.py",
     "protocols/repeated/__init__.py",
@@ -105,6 +107,13 @@ def _refuse_hidden(study: Study) -> None:
             gettext(
                 "No bundle is available for this study yet, because its classes answer with different "
                 "epsilons. Choose another format."
+            )
+        )
+    if study.indicators.filter(protect__isnull=False).exists():
+        raise ExportError(
+            gettext(
+                "No bundle is available for this study yet, because answers to one of its indicators "
+                "disclose the group of each category. Choose another format."
             )
         )
     unions = visitor_unions(study)

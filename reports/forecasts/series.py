@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ldp import PlanSpec
 from ldp.estimation.classes import ClassReports, stratified_variance
 from ldp.estimation.estimators import ENDLESS
+from ldp.estimation.partial.regions import region_variance
 from ldp.estimation.series.grid import Floats, Series
 from ldp.estimation.series.levels import DayFigures
 from ldp.estimation.series.smoothing import numbers_of_events, share_variances, wave_variances
@@ -19,9 +20,10 @@ from ldp.estimation.unions import union
 from ldp.estimation.windows import IndicatorTallies
 from ldp.privacy.slots import DAY_MINUTES
 from ldp.protocols.numbers.wave import WaveChannel
+from ldp.protocols.partial.regions import RegionChannel
 from ldp.protocols.projective_space import value_reports
 from reports.estimates.coverage import coverage_of
-from reports.estimates.loading import tallies_of
+from reports.estimates.loading import Loaded, tallies_of
 from reports.estimates.noise import answer_noise
 from reports.estimates.queries import (
     Window,
@@ -136,6 +138,8 @@ def category_days(indicator: Indicator) -> list[NamedFigures]:
     if loaded.classes:
         of_days = [[each.reports(report.window) for each in loaded.classes] for report in reports]
         variances = _class_variances(of_days, shares)
+    elif indicator.protect:
+        variances = _region_variances(reports, loaded, shares)
     else:
         variances = _variances(reports, tallies_of(loaded), shares)
     columns = zip(indicator.categories, shares.T.tolist(), variances.T.tolist(), strict=True)
@@ -194,6 +198,19 @@ def _variances(reports: Sequence[WindowReport], tallies: IndicatorTallies, share
         channel=channel,
         noise=of_days,
     )
+
+
+def _region_variances(reports: Sequence[WindowReport], loaded: Loaded, shares: Floats) -> Floats:
+    """Variance of each share of days where answers tell the group, at the mean of all days."""
+    known = ~np.isnan(shares).all(axis=1)
+    variances = np.full(shares.shape, np.nan)
+    if known.any() and isinstance(loaded.channel, RegionChannel):
+        mean = np.clip(shares[known].mean(axis=0), 0, 1)
+        for day in np.flatnonzero(known).tolist():
+            n, people = reports[day].n_reports or 0, reports[day].n_visitors or 0
+            sizes = {"n_reports": n, "n_population": people}
+            variances[day] = region_variance(mean, channel=loaded.channel, **sizes)
+    return variances
 
 
 def _class_variances(of_days: Sequence[Sequence[ClassReports]], shares: Floats) -> Floats:

@@ -70,6 +70,18 @@ class ClassesError(NoMovementError):
         )
 
 
+class GroupsToldError(NoMovementError):
+    """Answers to the indicator tell the group of a category: no error of a difference is computed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            gettext(
+                "Arrivals, departures and returns are not available for this indicator yet, because its "
+                "answers disclose the group of each category."
+            )
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Source:
     """Tallies of one publication, with what every point needs."""
@@ -103,7 +115,8 @@ def available_shows(indicator: Indicator) -> tuple[Show, ...]:
 def movement(
     indicator: Indicator, *, show: Show | None = None, cohort: int | None = None, window: Window | None = None
 ) -> Movement:
-    """Totals of every day, and one figure per category; NoMovementError if the study has noise or classes.
+    """Totals of every day, and one figure per category; NoMovementError if the study has noise or classes,
+    or answers tell the group.
 
     Parameters
     ----------
@@ -117,6 +130,8 @@ def movement(
         raise NoisyTotalsError
     if study.classes:
         raise ClassesError
+    if indicator.protect:
+        raise GroupsToldError
     notes = tuple(study.day_notes.all())
     whole = Window(1, study.days if has_unions(indicator) else 1)
     [((report,), tallies)] = reports_with_tallies([indicator], [[whole]])

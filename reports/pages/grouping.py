@@ -10,6 +10,7 @@ from django.utils.translation import gettext, gettext_noop
 from ldp import PlanSpec, project_simplex, pure_frequencies
 from ldp.estimation.joint.linear import LinearChannel, LinearEstimate, linear_answer
 from ldp.estimation.multiple import chosen_reach
+from ldp.estimation.partial.regions import share_of_sample
 from reports.base.status import Status, estimates_status
 from reports.estimates import charts
 from reports.estimates.options import ReportOptions, ordered
@@ -76,7 +77,7 @@ def report_by_group(report: WindowReport) -> WindowReport | None:
     rest = [each for each in report.estimates if each.category not in grouped]
     named = [*groups, OTHERS] if rest else [*groups]
     sets = [*members, rest] if rest else members
-    answers = _sums(report, sets) if groups else None
+    answers = (_told_groups(report, sets) or _sums(report, sets)) if groups else None
     if answers is None:
         return None
     status = estimates_status(
@@ -86,6 +87,24 @@ def report_by_group(report: WindowReport) -> WindowReport | None:
     )
     rows = zip(named, sets, answers, strict=True)
     return _consistent(report, [_estimate(report, *row, status=status) for row in rows])
+
+
+def _told_groups(report: WindowReport, sets: Sequence[Sequence[Estimate]]) -> list[LinearEstimate] | None:
+    """Shares of groups that answers tell, without noise; None where they tell none.
+
+    Those of a group's categories are made to add up to the share of its answers.
+    """
+    if not report.indicator.protect or not (report.n_visitors and report.n_reports):
+        return None
+    found = []
+    for members in sets:
+        reports = round(sum(each.consistent or 0.0 for each in members) * report.n_reports)
+        sizes = {"n_reports": report.n_reports, "n_population": report.n_visitors}
+        own = share_of_sample(reports, level=LEVEL, **sizes)
+        found.append(
+            LinearEstimate(value=own.share, std_error=own.std_error, ci_low=own.ci_low, ci_high=own.ci_high)
+        )
+    return found
 
 
 def _sums(report: WindowReport, sets: Sequence[Sequence[Estimate]]) -> list[LinearEstimate] | None:
@@ -124,7 +143,9 @@ def _estimate(
     return Estimate(
         category=name,
         category_fr=gettext(name) if name == OTHERS else None,
-        reports=sum(each.reports or 0 for each in members),
+        reports=round(answer.value * (report.n_reports or 0))
+        if report.indicator.protect
+        else sum(each.reports or 0 for each in members),
         frequency=answer.value,
         std_error=answer.std_error,
         ci_low=answer.ci_low,

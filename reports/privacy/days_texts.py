@@ -3,7 +3,7 @@
 from django.utils.translation import gettext
 
 from ldp import PlanSpec, epsilon_of
-from ldp.privacy.attacker import known_day_success, largest_success
+from ldp.privacy.attacker import guess_success, known_day_success, largest_success
 from ldp.protocols.repeated.question import QuestionChannel
 from ldp.protocols.two_round import TwoRoundGrr
 from reports.base import formats
@@ -170,14 +170,16 @@ def _streams(spec: PlanSpec) -> str:
 
 def _known_day(spec: PlanSpec, index: int) -> str:
     asked, answer = spec.indicators[index], spec.answer_channel(index)
-    before = 1 / asked.n_values
+    before, alone = 1 / asked.n_values, largest_success(float(answer.ratio), prior=1 / asked.n_values)
+    if asked.regions:
+        alone = guess_success(answer, prior=[before] * asked.n_values)
     return gettext(
         "%(name)s: %(before)s without any report, at most %(alone)s with one day's report, and "
         "%(known)s with the reports for two days and the value on one of these days"
     ) % {
         "name": asked.slug,
         "before": formats.percent(before),
-        "alone": formats.percent(largest_success(float(answer.ratio), prior=before)),
+        "alone": formats.percent(alone),
         "known": formats.percent(known_day_success(spec.channel(index))),
     }
 

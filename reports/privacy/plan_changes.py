@@ -50,7 +50,7 @@ _WEIGHED_OF_PLAN = (
 )  # fmt: skip
 _WEIGHED_OF_INDICATOR = (
     "slug", "name", "name_fr", "categories", "categories_fr", "epsilon", "max_values", "weight", "parts",
-    "scale", "groups", "max_moves",
+    "scale", "groups", "max_moves", "protect",
 )  # fmt: skip
 
 
@@ -215,6 +215,8 @@ def _of_indicators(before: StudyDefinition, after: StudyDefinition) -> Iterator[
             }
             if indicator.parts:
                 text += " " + _combines(indicator)
+            if indicator.protect:
+                text += " " + _tells_groups(indicator)
             yield Change(text=text, direction=Direction.WEAKER, needs_second_person=True)
         else:
             yield from _of_indicator(old[slug], indicator)
@@ -225,6 +227,24 @@ def _combines(indicator: IndicatorDefinition) -> str:
         "slug": indicator.slug,
         "names": ", ".join(indicator.parts) or gettext("none"),
     }
+
+
+def _tells_groups(indicator: IndicatorDefinition) -> str:
+    return gettext(
+        "Answers to %(slug)s give the group of each category without noise, so the group of each "
+        "subscriber is not protected. The groups are: %(names)s."
+    ) % {"slug": indicator.slug, "names": ", ".join(name for name, _members in indicator.groups)}
+
+
+def _of_protect(old: IndicatorDefinition, new: IndicatorDefinition) -> Iterator[Change]:
+    """Groups that answers tell: their change is one of the protection."""
+    if new.protect and (old.protect != new.protect or old.groups != new.groups):
+        yield Change(text=_tells_groups(new), direction=Direction.WEAKER, needs_second_person=True)
+    elif old.protect and not new.protect:
+        text = gettext("Answers to %(slug)s no longer give the group of a category.") % {"slug": new.slug}
+        yield Change(text=text, direction=Direction.STRONGER, needs_second_person=False)
+    elif old.groups != new.groups:
+        yield _harmless(gettext("The groups of categories of %(slug)s have changed.") % {"slug": new.slug})
 
 
 def _of_indicator(old: IndicatorDefinition, new: IndicatorDefinition) -> Iterator[Change]:
@@ -264,8 +284,7 @@ def _of_indicator(old: IndicatorDefinition, new: IndicatorDefinition) -> Iterato
         yield _harmless(gettext("%(slug)s has a new name: %(name)s.") % {**values, "name": new.name})
     if (old.name_fr, old.categories_fr) != (new.name_fr, new.categories_fr):
         yield _harmless(gettext("%(slug)s has new French names.") % values)
-    if old.groups != new.groups:
-        yield _harmless(gettext("The groups of categories of %(slug)s have changed.") % values)
+    yield from _of_protect(old, new)
     kept = {key: getattr(old, key) for key in _WEIGHED_OF_INDICATOR}
     if replace(new, **kept) != old:
         yield _other(gettext("%(slug)s uses a different source, so it measures something else.") % values)

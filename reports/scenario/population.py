@@ -104,7 +104,8 @@ def synthesise(
 
     Raises
     ------
-    PopulationError : the study has no visitors, or so few that their number is hidden, or it has classes;
+    PopulationError : the study has no visitors, or so few that their number is hidden, or it has classes,
+        or answers tell the group;
         people is out of range
     """
     if people is not None and not 1 <= people <= MOST_PEOPLE:
@@ -117,8 +118,15 @@ def synthesise(
                 "different epsilons."
             )
         )
-    tick(0)
     indicators = list(study.indicators.all())
+    if any(each.protect for each in indicators):
+        raise PopulationError(
+            gettext(
+                "Synthetic people are not available for this study yet, because answers to one of its "
+                "indicators disclose the group of each category."
+            )
+        )
+    tick(0)
     windows = windows_of(study)
     found = reports_with_tallies(indicators, [windows if has_unions(each) else [] for each in indicators])
     plan = current_plan(study)

@@ -147,6 +147,11 @@ def refusal(study: Study, indicator: Indicator | None = None) -> str:
             "Scenarios by category are not available for this study yet, because its classes answer with "
             "different epsilons. Scenarios are available only for all people combined."
         )
+    if indicator is not None and indicator.protect:
+        return gettext(
+            "Scenarios by category are not available for this indicator yet, because its answers disclose "
+            "the group of each category. Scenarios are available only for all people combined."
+        )
     return ""
 
 

@@ -27,10 +27,12 @@ from ldp import (
 from ldp.estimation.estimators import ENDLESS
 from ldp.estimation.noisy_estimators import UnionNoise, noisy_frequencies
 from ldp.estimation.numbers.wave import wave_survival
+from ldp.estimation.partial.regions import region_frequencies
 from ldp.estimation.simulation import has_union
 from ldp.keyed.noise.presence import noise_delta
 from ldp.keyed.tallying import tally_words
 from ldp.protocols.numbers.wave import WaveChannel
+from ldp.protocols.partial.regions import RegionChannel
 from ldp.protocols.projective_space import value_counts, value_reports
 from reports.base.formats import percent
 from reports.base.status import Status, estimates_status
@@ -177,6 +179,8 @@ def _estimates(
     channel, noise = plan.channel(index), plan.answer_noise
     if isinstance(channel, WaveChannel):
         return wave_survival(codes, channel=channel, n_population=n_population)
+    if isinstance(channel, RegionChannel):
+        return region_frequencies(codes, channel=channel, n_population=n_population)
     support = value_counts(codes, channel=channel)
     if noise is None:
         n_population = n_population if plan.indicators[index].moves is None else ENDLESS

@@ -40,6 +40,7 @@ from ldp.privacy.attacker import (
     guess_success,
     known_day_success,
     largest_success,
+    promised_ratio,
 )
 from ldp.privacy.classes import OF_CLASSES
 from ldp.privacy.first_reports import HashCells
@@ -88,8 +89,9 @@ class Question(IndicatorRequest):
 
     @property
     def has_size(self) -> bool:
-        """Return whether its number of categories is its own: it follows from parts, cuts or zones."""
-        return not self.parts and self.scale is None and self.moves is None and not self.by_code
+        """Return whether its number of categories is its own: parts, cuts, zones or groups set it."""
+        is_plain = not self.parts and self.scale is None and self.moves is None
+        return is_plain and not self.by_code and not self.regions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -412,6 +414,7 @@ def questions_of_study(study: Study) -> tuple[Question, ...]:
             scale=spec.indicators[index].scale,
             moves=spec.indicators[index].moves,
             by_code=spec.indicators[index].by_code,
+            regions=spec.indicators[index].regions,
         )
         for index, each in enumerate(study.indicators.all())
     )
@@ -432,6 +435,7 @@ def questions_of_definition(definition: StudyDefinition) -> tuple[Question, ...]
             scale=each.scale,
             moves=each.moves,
             by_code=each.derive in OF_HOURS,
+            regions=each.regions,
         )
         for each in definition.indicators
     )
@@ -485,5 +489,5 @@ def _guesses(channel: ReportChannel, ratio: float) -> tuple[tuple[Guess, Guess],
             Guess(before=1 / k, after=guess_success(channel, prior=even)),
             Guess(before=max(example), after=guess_success(channel, prior=example)),
         ),
-        largest_success(ratio, prior=1 / k),
+        largest_success(promised_ratio(channel, ratio), prior=1 / k),
     )

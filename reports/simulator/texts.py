@@ -14,6 +14,7 @@ from ldp.privacy.accounting import certify_presence
 from ldp.privacy.plans import ReportChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.numbers.wave import WaveChannel
+from ldp.protocols.partial.regions import RegionChannel
 from ldp.protocols.projective import ProjectiveChannel
 from ldp.protocols.repeated.question import QuestionChannel
 from ldp.protocols.two_round import TwoRoundGrr
@@ -147,6 +148,12 @@ def truth_words(channel: ReportChannel) -> str:
     if isinstance(answer, WaveChannel):
         return wave_words(answer)
     facts = {"kept": of_100(float(answer.p)), "other": of_100(float(answer.q))}
+    if isinstance(answer, RegionChannel):
+        text = gettext(
+            "The answer gives the group of the true category without noise. Within the group, it gives or "
+            "includes the true category in at least %(kept)s of 100 cases."
+        )
+        return text % facts
     if isinstance(answer, ThresholdChannel):
         text = gettext(
             "Each person is asked about one threshold for the whole study. The answer says on which "

@@ -236,6 +236,9 @@ class Indicator(models.Model):
         blank=True,
         help_text="names of categories that reports add up, by name of their group",
     )
+    protect = models.CharField(  # noqa: DJ001 - as `name_fr`
+        max_length=16, null=True, blank=True, help_text="in_groups: answers tell the group; null = nothing"
+    )
     max_values = models.PositiveSmallIntegerField(null=True, blank=True, help_text="daily: days answered")
     max_moves = models.PositiveSmallIntegerField(
         null=True, blank=True, help_text="moves: of a day, with their full weight; null = something else"

@@ -11,6 +11,7 @@ from ldp import FakedChannel, GrrChannel, PlanSpec
 from ldp.privacy.plans import ReportChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.numbers.wave import WaveChannel, kept_share
+from ldp.protocols.partial.regions import RegionChannel
 from ldp.protocols.projective import ProjectiveChannel
 from ldp.protocols.repeated.question import QuestionChannel
 from ldp.protocols.two_round import TwoRoundGrr
@@ -38,7 +39,10 @@ def plan_words(spec: PlanSpec, indexes: Iterable[int] = ()) -> str:
     """Explain how people report on the indicators at these positions of a plan, by default on all."""
     if spec.events:
         return _event_plan_words(spec)
-    ways = (_how, _how_repeated, _how_joint, _how_number, _how_wave, _how_number_part, _how_hours, _how_moves)
+    ways = (
+        *(_how, _how_repeated, _how_joint, _how_number, _how_wave, _how_number_part, _how_hours, _how_moves),
+        _how_groups,
+    )
     places = list(indexes) or list(range(spec.d))
     how = dict.fromkeys(way(spec, index) for way, index in product(ways, places))
     undone = undone_day_words() if any(map(spec.has_new_noise, places)) else ""
@@ -86,6 +90,12 @@ def answer_words(channel: ReportChannel) -> str:
     if isinstance(answer, WaveChannel):
         return wave_words(answer)
     values = {"kept": percent(float(answer.p)), "other": percent(float(answer.q))}
+    if isinstance(answer, RegionChannel):
+        text = gettext(
+            "The answer gives the group of the true category without noise. Within the group, it gives or "
+            "includes the true category in at least %(kept)s of cases."
+        )
+        return text % values
     if isinstance(answer, ThresholdChannel):
         text = gettext(
             "Each person is asked about one threshold for the whole study. The answer says on which "
@@ -387,6 +397,16 @@ def _how_hours(spec: PlanSpec, index: int) -> str:
     return gettext(
         "An hour of the day is randomised with the more accurate of two methods: GRR or projective geometry "
         "response (PGR)."
+    )
+
+
+def _how_groups(spec: PlanSpec, index: int) -> str:
+    if not spec.indicators[index].regions:
+        return ""
+    return gettext(
+        "An answer gives the group of a category without noise. Only the category within the group is "
+        "randomised, with the more accurate of two methods: GRR or projective geometry response (PGR). The "
+        "group of each subscriber is not protected."
     )
 
 

@@ -189,7 +189,7 @@ def create_indicators(
         )
         row.position, row.name, row.name_fr = position, indicator.name, indicator.name_fr
         row.categories_fr = indicator.categories_fr and list(indicator.categories_fr)
-        row.groups = dict(indicator.groups) or None
+        row.groups, row.protect = dict(indicator.groups) or None, indicator.protect
         row.save()
         rows.append(row)
     return rows

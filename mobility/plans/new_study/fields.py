@@ -111,7 +111,7 @@ _FOLDED: Final = frozenset(  # of indicators: what most leave empty
         "night_to",
         "categories_fr",
     }
-    | {"groups", "minimum"}
+    | {"groups", "protect", "minimum"}
 )
 _CLOCKS: Final = ("study.visitor.from", "study.visitor.to")
 MISSING: Final = "is missing"

@@ -27,7 +27,7 @@ from reports.studies.studyfile import (
     Problem,
     StudyDefinition,
 )
-from reports.studies.studyfile.definition import DERIVED
+from reports.studies.studyfile.definition import DERIVED, IN_GROUPS
 from reports.studies.studyfile.hours import BUSIEST_HOUR, FIRST_HOUR, LAST_HOUR
 from reports.studies.studyfile.numbers import DERIVED_NUMBERS, NUMBER
 from reports.studies.studyfile.origins import VISITOR_CATEGORY
@@ -106,6 +106,7 @@ LABELS: Final[dict[str, Promise]] = {
     "indicator.categories": gettext_lazy("Categories, one per line"),
     "indicator.categories_fr": gettext_lazy("Category names in French, one per line (optional)"),
     "indicator.groups": gettext_lazy("Groups of categories (optional)"),
+    "indicator.protect": gettext_lazy("Protection of categories in groups"),
 }
 HINTS: Final[dict[str, Promise | str]] = {
     "study.name_fr": FRENCH,
@@ -249,6 +250,11 @@ HINTS: Final[dict[str, Promise | str]] = {
         "Enter one category per line, with its group first, such as “North: Lille”. Reports can show "
         "totals for each group."
     ),
+    "indicator.protect": gettext_lazy(
+        "If answers give the group, the group of each subscriber is not protected. In return, the shares of "
+        "categories are more accurate, because only people in the same group add noise to them. Each "
+        "category must be in a group, and each group must have at least two categories."
+    ),
 }
 # By the last part of the key: controls that are no line of text.
 CONTROLS: Final = {
@@ -260,6 +266,7 @@ CONTROLS: Final = {
     "tallies": "select",
     "derive": "select",
     "report": "select",
+    "protect": "select",
     "parts": "textarea",
     "home": "textarea",
     "countries": "textarea",
@@ -457,6 +464,11 @@ def _options(part: str) -> list[tuple[str, str]]:
         return [
             ("", gettext("Threshold: whether the person's value is at or above one threshold")),
             ("wave", gettext("Square wave: a random value, usually close to the person's own")),
+        ]
+    if part == "protect":
+        return [
+            ("", gettext("The category among all categories")),
+            (IN_GROUPS, gettext("Only the category within its group: answers give the group without noise")),
         ]
     if part == "tallies":
         return [(names, tallies_words(names.split())) for names in ("", "visits", "runs", "visits runs")]

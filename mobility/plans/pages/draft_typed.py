@@ -250,12 +250,14 @@ STATIC_KEYS: Final[Keys] = {
     "categories": lines,
     "categories_fr": lines,
     "groups": _groups,
+    "protect": str,
 }
 DAILY_KEYS: Final[Keys] = {
     **_OF_BOTH,
     "derive": str,
     "categories_fr": lines,
     "groups": _groups,
+    "protect": str,
     "max_values": whole,
     "max_moves": whole,
     "max_visits": whole,

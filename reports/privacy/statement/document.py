@@ -26,13 +26,14 @@ from ldp.privacy.plans import AnswerChannel
 from ldp.protocols.channels import exact_text
 from ldp.protocols.numbers.threshold import Scale, ThresholdChannel
 from ldp.protocols.numbers.wave import WaveChannel, kept_share
+from ldp.protocols.partial.regions import RegionChannel, regions_of
 from ldp.protocols.projective import ProjectiveChannel
 from ldp.protocols.repeated.question import QuestionChannel
 from ldp.protocols.two_round import TwoRoundGrr
 from ldp.protocols.unary import UnaryChannel
 from reports.base.version import software
 from reports.privacy.composition import composition_facts
-from reports.privacy.days_texts import daily_limits
+from reports.privacy.days_texts import daily_limits, repeated
 from reports.privacy.event_texts import event_definition, event_limits, event_units, person_unit
 from reports.privacy.retention import retention
 from reports.privacy.statement.locations import location_facts, location_limits, location_protection
@@ -55,6 +56,7 @@ METHODS: Final = {
     "wave": "SW",
     "question": "1BitHR",
     "loloha": "LOLOHA",
+    "groups": "PCE",
 }
 WORD = 2**64  # thresholds are integers out of it
 
@@ -105,7 +107,12 @@ class Protection:
     @property
     def is_unary(self) -> bool:
         """Return whether an answer marks any number of categories, instead of naming one."""
-        return not isinstance(self.channel, GrrChannel)
+        return not all(isinstance(own, GrrChannel) for own in _channels(self.channel))
+
+    @property
+    def tells_group(self) -> bool:
+        """Return whether an answer tells the group of the category for certain."""
+        return isinstance(self.channel, RegionChannel)
 
     @property
     def supported(self) -> int | None:
@@ -119,8 +126,12 @@ class Protection:
 
     @property
     def thresholds(self) -> tuple[int, ...]:
-        """Return the thresholds of a true category and, where it is drawn on its own, of any other."""
-        return tuple(thresholds(self.channel).values())
+        """Return the thresholds of a true category and, where it is drawn on its own, of any other.
+
+        Where answers tell the group, those of all groups.
+        """
+        found = (own for channel in _channels(self.channel) for own in thresholds(channel).values())
+        return tuple(dict.fromkeys(found))
 
     @property
     def kept_of_100(self) -> int:
@@ -187,6 +198,11 @@ def protections(plan: Plan) -> dict[str, Protection]:
     }
 
 
+def _channels(channel: AnswerChannel) -> tuple[AnswerChannel, ...]:
+    """Channels of the groups that answers tell; else the channel."""
+    return channel.of_regions if isinstance(channel, RegionChannel) else (channel,)
+
+
 def _n_sets(spec: PlanSpec, index: int) -> int | None:
     channel = spec.answer_channel(index)
     if not spec.is_hashed(index) or not isinstance(channel, QuestionChannel):
@@ -195,7 +211,9 @@ def _n_sets(spec: PlanSpec, index: int) -> int | None:
 
 
 def thresholds(channel: AnswerChannel) -> dict[str, int]:
-    """Integers of a channel by their names, out of 2**64."""
+    """Integers of a channel by their names, out of 2**64; none where each group has its own."""
+    if isinstance(channel, RegionChannel):
+        return {}
     if isinstance(channel, QuestionChannel):
         rounds = channel.answer
         if isinstance(rounds, TwoRoundGrr):
@@ -320,6 +338,7 @@ def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
             "Classes: the class of each person is public, and so is the epsilon that applies to it. The "
             "totals show the exact number of visitors in each class."
         )
+    limits |= told_groups(spec)
     limits |= daily_limits(spec)
     limits |= location_limits(location_protection(spec))
     limits["times"] = _times(spec)
@@ -328,6 +347,31 @@ def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
         "that person's answers. The guarantee covers what leaves the operator zone."
     )
     return [{"name": name, "text": text} for name, text in limits.items()]
+
+
+def told_groups(spec: PlanSpec) -> dict[str, str]:
+    """Say that groups are disclosed; nothing where no answer tells them."""
+    told = [index for index, asked in enumerate(spec.indicators) if asked.regions]
+    if not told:
+        return {}
+    text = gettext(
+        "Groups (%(indicators)s): every answer gives the group of the person's category without noise. The "
+        "group of each subscriber is not protected. Epsilon applies only between categories of the same "
+        "group. For a daily indicator, the groups of all days on which a person answers are disclosed. The "
+        "totals show how many answers come from each group."
+    )
+    text %= {"indicators": ", ".join(spec.indicators[index].slug for index in told)}
+    pairs = [
+        index
+        for index in told
+        if 2 in map(spec.indicators[index].regions.count, spec.indicators[index].regions)
+    ]
+    if set(pairs) & {*repeated(spec)}:
+        text += " " + gettext(
+            "In a group of only two categories, the epsilon per attribute guarantees nothing if someone sees "
+            "answers from several days together."
+        )
+    return {"groups": text}
 
 
 def _times(spec: PlanSpec) -> str:
@@ -480,6 +524,11 @@ def _definition(spec: PlanSpec, *, voided_days: int) -> str:
             "protected. The epsilon that applies to them is that of their class. The epsilon of the study "
             "is the largest of all classes."
         )
+    if any(asked.regions for asked in spec.indicators):
+        text += " " + gettext(
+            "Where answers give the group of a category without noise, the values of the two people must be "
+            "in the same groups on all days. Between categories of different groups, nothing is guaranteed."
+        )
     daily = [asked for asked in spec.indicators if asked.kind == "daily"]
     if any(asked.scale is not None and not asked.is_wave for asked in daily):
         text += " " + gettext(
@@ -533,6 +582,7 @@ def _indicator(
         **_design(channel),
         **_cuts(asked.scale, channel),
         **_first(spec, index),
+        **_groups(indicator, channel),
         **({} if asked.moves is None else {"moves": asked.moves.to_json()}),
         "asked_share": exact_text(spec.asked_share(index)),
         "typed_epsilon": None if typed is None else _plain(typed),
@@ -558,6 +608,8 @@ def protocol_of(channel: AnswerChannel) -> str:
         return "threshold"
     if isinstance(channel, WaveChannel):
         return "wave"
+    if isinstance(channel, RegionChannel):
+        return "groups"
     if isinstance(channel, QuestionChannel):
         return "loloha" if isinstance(channel.answer, TwoRoundGrr) else "question"
     return "grr" if isinstance(channel, GrrChannel) else "oue"
@@ -579,6 +631,23 @@ def _first(spec: PlanSpec, index: int) -> dict[str, str]:
     if spec.first is None or not spec.is_hashed(index):
         return {}
     return {"nominal_first": exact_text(spec.first.epsilon_of(spec.indicators[index].epsilon))}
+
+
+def _groups(indicator: Indicator, channel: AnswerChannel) -> dict[str, Any]:
+    """Describe the groups that answers tell, each with its channel; nothing where they tell none."""
+    if not isinstance(channel, RegionChannel):
+        return {}
+    group_of = {member: name for name, members in (indicator.groups or {}).items() for member in members}
+    rows = []
+    for region in regions_of(channel):
+        categories = [indicator.categories[value] for value in region.values.tolist()]
+        row = {"name": group_of[categories[0]], "categories": categories}
+        own = region.channel
+        row |= {"protocol": protocol_of(own), **_design(own)}
+        row |= {name: str(value) for name, value in thresholds(own).items()}
+        row |= {name: exact_text(getattr(own, name)) for name in ("p", "q", "ratio")}
+        rows.append(row)
+    return {"groups": rows}
 
 
 def _cuts(scale: Scale | None, channel: AnswerChannel) -> dict[str, Any]:

@@ -70,7 +70,9 @@ def conditions() -> str:
 
 
 def _certificate(study: Study, plan: Plan, spec: PlanSpec) -> SumsCertificate | None:
-    if spec.events or study.days != 1 or plan.voided_days:
+    # Where answers tell a group, a person hides only among those of the group.
+    is_told = any(asked.regions for asked in spec.indicators)
+    if spec.events or is_told or study.days != 1 or plan.voided_days:
         return None
     tallies = list(plan.tallies.order_by("indicator__position"))
     visitors = int(visitors_of(VisitorTally.objects.get(study=study))[0, 1])

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any, Final, Literal, Self, get_args
 
 from ldp import IndicatorRequest, PlanSpec, build_plan
+from ldp.errors import PlanError
 from ldp.geo.grid import Grid
 from ldp.geo.location import LocationSpec
 from ldp.privacy.first_reports import HashCells
@@ -31,6 +32,9 @@ Attributes = Literal["inline", "subscribers"]
 ATTRIBUTES: Final[tuple[Attributes, ...]] = get_args(Attributes)
 # Names of groups, each with its categories.
 Groups = tuple[tuple[str, tuple[str, ...]], ...]
+# Of what answers tell: nothing of the category for certain ("all"), or its group.
+Protect = Literal["in_groups"]
+IN_GROUPS: Final[Protect] = "in_groups"
 
 VISIT_DURATION = "visit_duration"
 # Band h holds stays of [h-1, h) hours; the last one runs from 10 to 18 hours, both included.
@@ -53,7 +57,7 @@ DEFAULT_POPULATION, EVENT_POPULATION = "subscribers", "events"
 _LEFT_OUT: Final = frozenset(
     {"name_fr", "categories_fr", "zones_fr", "tallies", "slots", "parts", "scale", "groups", "max_moves"}
     | {"epsilon_first", "hash_cells", "window_days", "small_category", "report", "origin", "lookup"}
-    | {"category_shares", "units", "person", "max_events", "classes", "class_column"}
+    | {"category_shares", "units", "person", "max_events", "classes", "class_column", "protect"}
 )
 # Counted units.
 Units = Literal["events"]
@@ -109,6 +113,8 @@ class IndicatorDefinition:
     night_from, night_to : of what is derived from the night: minutes of the local evening and of the morning
         after it, which is no longer part of the night
     groups : names of groups of categories, each with its categories; reports add them up
+    protect : "in_groups" = answers tell the group of a category, and hide which of its categories it is; None
+        = they hide the category among all
     lookup : of a column of codes whose categories are in a file
     origin : of a visitor category, which is static and derived from a home code and an operator's country
     """
@@ -132,6 +138,20 @@ class IndicatorDefinition:
     max_moves: int | None = None
     origin: OriginRule | None = None
     lookup: Lookup | None = None
+    protect: Protect | None = None
+
+    @property
+    def regions(self) -> tuple[int, ...]:
+        """Return the group of each category, by number, where answers tell it; else nothing."""
+        if self.protect is None:
+            return ()
+        group_of = {member: name for name, members in self.groups for member in members}
+        alone = [each for each in self.categories if each not in group_of]
+        if alone:
+            raise PlanError(f"groups of {self.slug} must have each category, {alone[0]!r} is in none")
+        names = [group_of[each] for each in self.categories]
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        return tuple(numbers[name] for name in names)
 
     @property
     def moves(self) -> MoveSpec | None:
@@ -364,6 +384,7 @@ class StudyDefinition:
                     moves=indicator.moves,
                     by_code=self.reports_code(indicator),
                     lookup="" if indicator.lookup is None else indicator.lookup.sha256,
+                    regions=indicator.regions,
                 )
                 for indicator in self.indicators
             ],

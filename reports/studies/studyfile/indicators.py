@@ -42,6 +42,7 @@ from reports.studies.studyfile.origins import (
     read_origin,
 )
 from reports.studies.studyfile.problems import Problem, unknown
+from reports.studies.studyfile.protection import check_regions, read_protect, refuse_protected_parts
 from reports.studies.studyfile.sections import EPSILON, NO_CELLS, NO_ZONES, WEIGHT
 from reports.studies.studyfile.table import Table, text_problem, with_plain_spaces
 
@@ -137,6 +138,7 @@ def _read_indicator(
     # An unknown kind says nothing about the other keys.
     specific = reader(table, days=days) if table.values.get("kind") == kind else _unread(table)
     groups = _read_groups(table)
+    protect = read_protect(table, groups)
     table.finish()
     return IndicatorDefinition(
         slug=slug,
@@ -145,6 +147,7 @@ def _read_indicator(
         epsilon=epsilon,
         weight=weight,
         groups=groups,
+        protect=protect,
         **{"kind": kind, **specific},
     )
 
@@ -372,6 +375,8 @@ def _are_parts(table: Table, indicator: IndicatorDefinition, whole: dict[str, In
             )
             table.add("parts", text, part)
             return False
+    if refuse_protected_parts(table, [whole[part] for part in indicator.parts]):
+        return False
     kind = "daily" if any(whole[part].kind == "daily" for part in indicator.parts) else "static"
     if indicator.kind != kind:
         rule: str = Reason(
@@ -519,6 +524,8 @@ def with_zones(
     for each in of_zones:
         if each.groups and each.categories:
             _check_groups(Table({}, f"indicator[{each.slug}].groups", root.problems), each)
+        if each.protect and each.categories:
+            check_regions(Table({}, f"indicator[{each.slug}]", root.problems), each)
         if each.derive == HOME_DISTANCE and area is None:
             root.problems.add(f"indicator[{each.slug}].derive", NO_CELLS, each.derive)
     return _with_parts(root, of_zones, days=days)

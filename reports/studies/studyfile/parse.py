@@ -23,6 +23,7 @@ from reports.studies.studyfile.definition import (
 from reports.studies.studyfile.indicators import read_indicators, with_lookups, with_zones
 from reports.studies.studyfile.nights import check_one_night
 from reports.studies.studyfile.problems import Problem, Problems, StudyFileError
+from reports.studies.studyfile.protection import protect_problems
 from reports.studies.studyfile.sections import (
     DEFAULT_ZONE_COLUMN,
     MAX_DAYS,
@@ -237,6 +238,7 @@ def check_plan(definition: StudyDefinition, *, filename: str) -> None:
     check_category_shares(definition, filename=filename)
     problems = Problems(filename)
     class_problems(definition, problems)
+    protect_problems(definition, problems)
     if problems.found:
         raise StudyFileError(problems.all())
     try:
