@@ -36,10 +36,15 @@ def alike_words(found: ByClass) -> str:
     return (
         gettext(
             "A test found no difference between the classes (p %(p)s). This does not prove that they have "
-            "the same shares. If they do, the shares in the last column are more accurate than those above."
+            "the same shares. If they do, the shares that assume it are more accurate than the others."
         )
         % values
     )
+
+
+def alike_title() -> str:
+    """Title of the shares that assume the same shares in all classes."""
+    return gettext("All, assuming the same shares")
 
 
 def share_text(share: Share) -> tuple[str, str]:

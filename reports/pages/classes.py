@@ -16,6 +16,7 @@ def classes_context(report: WindowReport, *, options: ReportOptions) -> dict[str
     found = by_class(report.indicator, report.window)
     columns = [each.shares for each in found.rows] + ([found.alike] if found.alike else [])
     rows = {of[0].category: of for of in zip(*columns, strict=True)} if not found.is_hidden else {}
+    names = [each.protection.shown_name for each in found.rows]
     order = [each.category for each in ordered(report, options=options) if each.category in rows]
     return {
         "by_class": found,
@@ -30,9 +31,16 @@ def classes_context(report: WindowReport, *, options: ReportOptions) -> dict[str
             )
             for each in found.rows
         ],
-        "class_names": [each.protection.shown_name for each in found.rows],
+        "class_names": names,
         "class_shares": [
-            (rows[name][0].shown_category, [texts.share_text(each) for each in rows[name]]) for name in order
+            (
+                rows[name][0].shown_category,
+                [
+                    (head, *texts.share_text(each))
+                    for head, each in zip([*names, texts.alike_title()], rows[name], strict=False)
+                ],
+            )
+            for name in order
         ],
         "class_weights": texts.weights_words(),
         "class_alike": texts.alike_words(found),

@@ -156,11 +156,14 @@ def _class_change(pattern: str, changed: ClassDefinition) -> Change:
 def _of_class(old: ClassDefinition, new: ClassDefinition) -> Iterator[Change]:
     label = gettext("Epsilon of the class %(slug)s") % {"slug": new.slug}
     yield from _number(label, old.epsilon, new.epsilon, more_is_weaker=True)
-    for each in fields(ClassDefinition):
-        was, becomes = getattr(old, each.name), getattr(new, each.name)
-        if each.name != "epsilon" and was != becomes:
-            text = _field_words(f"class[{new.slug}].{each.name}", was, becomes)
-            yield _harmless(text) if each.name in _HARMLESS else _other(text)
+    values = {"slug": new.slug, "name": new.name, "old": old.value, "new": new.value}
+    if old.name != new.name:
+        yield _harmless(gettext("The class %(slug)s has a new name: %(name)s.") % values)
+    if old.name_fr != new.name_fr:
+        yield _harmless(gettext("The class %(slug)s has a new French name.") % values)
+    if old.value != new.value:
+        text = gettext("The class %(slug)s has another value in its column: previously %(old)s, now %(new)s.")
+        yield _other(text % values)
 
 
 def _of_tallies(before: PlanDefinition, after: PlanDefinition) -> Iterator[Change]:

@@ -172,8 +172,8 @@ def test_each_class_says_its_epsilon_before_and_after() -> None:
         ((panel, lower, minor), "Epsilon of the class standard falls from 1 to 0.25.", STRONGER, False),
         ((panel, standard), "The class minor (Class minor) was removed. Its epsilon was 0.5.", OTHER, True),
         ((*old.classes, replace(lower, slug="new")), "The class new (Class standard) was added, with epsilon 0.25.", OTHER, True),
-        ((panel, standard, replace(minor, value="M")), "class[minor].value: previously MINOR, now M.", OTHER, True),
-        ((panel, standard, replace(minor, name="Young")), "class[minor].name: previously Class minor, now Young.", OTHER, False),
+        ((panel, standard, replace(minor, value="M")), "The class minor has another value in its column: previously MINOR, now M.", OTHER, True),
+        ((panel, standard, replace(minor, name="Young")), "The class minor has a new name: Young.", OTHER, False),
         ((standard, panel, minor), "The classes are in a different order.", OTHER, False),
     ]  # fmt: skip
     for classes, *expected in cases:
