@@ -149,41 +149,46 @@ def visitors_range(estimate: Estimate) -> str:
 
 
 def report_summary(report: WindowReport, *, options: ReportOptions = DEFAULT_OPTIONS) -> str:
-    """One or two sentences that say what a chart with these options shows, always as shares."""
+    """Say what a chart with these options shows, always as shares, in the sentences of `report_sentences`."""
+    return " ".join(report_sentences(report, options=options))
+
+
+def report_sentences(report: WindowReport, *, options: ReportOptions = DEFAULT_OPTIONS) -> list[str]:
+    """Say what a chart with these options shows, always as shares: the answer first, then its details."""
     first = report.estimates[0]
     if report.status == Status.NOT_RELIABLE and first.frequency is None and not first.is_hidden:
-        return gettext(
+        text = gettext(
             "Not reliable: very few people answered, perhaps none, so the counts may consist "
             "entirely of presence noise. Choose more days."
         )
+        return [text]
     if report.status != Status.OK:
         words = {
             "name": capfirst(status_word(report.status)),
             "figure": status_reason(report.status, report.study),
         }
-        return gettext("%(name)s: %(figure)s") % words
+        return [gettext("%(name)s: %(figure)s") % words]
     if report.cuts is not None:
-        return gettext("Share of %(visitors)s whose value is at or above each threshold.") % {
-            "visitors": _visitors_of(report)
-        }
+        text = gettext("Share of %(visitors)s whose value is at or above each threshold.")
+        return [text % {"visitors": _visitors_of(report)}]
     hidden = hidden_words(report)
     # All estimates of a report have its status, or are hidden: none that could be larger is left out.
     # The consistent values have the order of the unbiased ones.
     shown = [each for each in report.estimates if not each.is_hidden]
     if not shown:
-        return hidden
+        return [hidden]
     largest, *others = sorted(shown, key=lambda estimate: -(estimate.frequency or 0.0))
     share = largest.frequency or 0.0
     if share <= 0 or (share > 1 and (largest.ci_low or 0.0) <= 0):
         text = gettext("The noise is too large to identify the largest category among %(visitors)s.")
-        return " ".join(filter(None, (text % {"visitors": _visitors_of(report)}, hidden)))
+        return list(filter(None, (text % {"visitors": _visitors_of(report)}, hidden)))
     text = gettext("Of %(visitors)s, an estimated %(share)s are in the largest category, %(category)s.") % {
         "visitors": _visitors_of(report),
         "share": share_words(largest, options=options),
         "category": largest.shown_category,
     }
     beyond = beyond_words(share) if options.values == "unbiased" else ""
-    return " ".join(filter(None, (text, beyond, _runner_up(others, options=options), hidden)))
+    return list(filter(None, (text, beyond, _runner_up(others, options=options), hidden)))
 
 
 def beyond_words(share: float | None) -> str:
@@ -199,9 +204,10 @@ def hidden_words(report: WindowReport) -> str:
     n_others = sum(each.is_hidden for each in report.estimates) - n_small
     text = (
         ngettext(
-            "%(n)s category has fewer than %(limit)s visitors and is hidden by the study's display policy.",
-            "%(n)s categories have fewer than %(limit)s visitors and are hidden by the study's display "
-            "policy.",
+            "%(n)s category is estimated at fewer than %(limit)s visitors and is hidden by the study's "
+            "display policy.",
+            "%(n)s categories are estimated at fewer than %(limit)s visitors and are hidden by the study's "
+            "display policy.",
             n_small,
         )
         % {"n": number(n_small), "limit": number(below(report.study))}
@@ -259,6 +265,16 @@ def _runner_up(others: Sequence[Estimate], *, options: ReportOptions) -> str:
         "category": others[0].shown_category,
         "share": share_words(others[0], options=options),
     }
+
+
+def below_zero_words(report: WindowReport) -> str:
+    """Explain intervals below zero where a report shows one; else empty."""
+    if not any(each.ci_high is not None and each.ci_high < 0 for each in report.estimates):
+        return ""
+    return gettext(
+        "An interval that is wholly below zero misses the true share, as 5 of 100 intervals do. The true "
+        "share is most likely close to zero."
+    )
 
 
 def not_recorded_words(report: WindowReport | None) -> str:

@@ -15,7 +15,7 @@ from reports.base.status import Status, estimates_status
 from reports.estimates import charts
 from reports.estimates.options import ReportOptions, ordered
 from reports.estimates.queries import LEVEL, Estimate, WindowReport, surely_present
-from reports.estimates.texts import report_summary
+from reports.estimates.texts import report_sentences
 
 # Fewer categories are read as they are.
 LEAST: Final = 9
@@ -41,10 +41,13 @@ def grouping_context(report: WindowReport, *, options: ReportOptions, query: str
 
 def _drawn(report: WindowReport, *, options: ReportOptions, n_named: int) -> dict[str, Any]:
     """Chart, table and sentence; the sentence is about the first categories."""
+    of_first = replace(report, estimates=report.estimates[:n_named])
+    sentences = report_sentences(of_first, options=options)
     return {
         "estimates": ordered(report, options=options),
         "figure": charts.report_figure(report, options=options),
-        "summary": report_summary(replace(report, estimates=report.estimates[:n_named]), options=options),
+        "sentences": sentences,
+        "summary": " ".join(sentences),
     }
 
 

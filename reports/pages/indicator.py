@@ -135,7 +135,8 @@ def _report_context(report: WindowReport, options: ReportOptions) -> dict[str, A
         "figure": charts.report_figure(report, options=options)
         if report.cuts is None
         else survival_figure(report, options=options),
-        "summary": estimates_texts.report_summary(report, options=options),
+        "sentences": (sentences := estimates_texts.report_sentences(report, options=options)),
+        "summary": " ".join(sentences),
         "half_width": half_width,
         "has_longer_window": report.window.days < report.study.days and has_unions(report.indicator),
         "is_wide": half_width is not None

@@ -16,3 +16,7 @@ document.addEventListener("keydown", (event) => {
     menu.querySelector("summary").focus();
   });
 });
+// In a row of tabs that scrolls, the page's own is in sight.
+const tab = document.querySelector(".pages [aria-current]");
+const tabs = tab?.closest("nav");
+if (tabs) tabs.scrollLeft = Math.max(0, tab.getBoundingClientRect().right - tabs.getBoundingClientRect().right);

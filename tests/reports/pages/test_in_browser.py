@@ -1,6 +1,7 @@
 """Report pages in Chromium under the real content policy: drawn, by keyboard, on paper; nothing refused."""
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -177,20 +178,57 @@ def test_targets_are_large_enough_to_touch(fair, opened) -> None:
     assert [text for text in small if not text.startswith(("Full privacy statement", "Skip"))] == []
 
 
-def test_the_chart_starts_high_and_tabs_never_move(fair, opened) -> None:
-    page = opened(GENDER)
+LANGUAGES = pytest.mark.parametrize("locale", ["en-GB", "fr-FR"])
+LONG_ZONES = ("Comfortable family pavilion north", "rural and growing peri-urban south", "South west")
+PART = factory.indicator("place", *LONG_ZONES, "NR")
+
+
+@pytest.fixture
+def long_names(transactional_db) -> Study:
+    """Indicators with long sentences, of zones too, one of them of two parts."""
+    home = factory.indicator("home", *map_factory.ZONES[:3], "NR")
+    parts = home, factory.GENDER, PART, factory.STAY
+    return map_factory.create(*parts, factory.joint("gender_place", factory.GENDER, PART))
+
+
+@LANGUAGES
+def test_charts_and_maps_start_high_below_one_row_of_menus(locale, long_names, opened) -> None:
+    page, low = None, []
+    views = [f"{each.slug}/" for each in long_names.indicators.all()]
+    views += ["home/?view=map", "gender/days/", "gender_place/days/"]
+    for size in ({"width": 1440, "height": 900}, {"width": 390, "height": 844}):
+        for view in views:
+            page = opened(f"/studies/fair-2024/{view}", page=page, locale=locale)
+            page.set_viewport_size(size)
+            top = page.locator(".chart, .map__frame").first.bounding_box()["y"]
+            rows = {box["y"] // 20 for box in boxes(page, ".toolbar > *")}
+            if top > 320 or len(rows) > 1:
+                low.append((size["width"], view, top, rows))
+    assert low == []
+
+
+def boxes(page: Page, selector: str) -> list[dict[str, float]]:
+    return [box for each in page.locator(selector).all() if (box := each.bounding_box())]
+
+
+@LANGUAGES
+def test_tabs_never_move_and_the_row_says_that_it_goes_on(locale, fair, opened) -> None:
+    page = opened(GENDER, locale=locale)
     address = page.url
     for width, height in ((1440, 900), (390, 844)):
         page.set_viewport_size({"width": width, "height": height})
-        assert page.locator(".chart").bounding_box()["y"] <= 320
         tops = set()
         for path in ("days/", "compare/", "movement/", "scenario/", ""):
             page.goto(address + path)
             tops.add(page.locator("nav.pages").bounding_box()["y"])
+            box, own = (page.locator(each).bounding_box() for each in ("nav.pages", ".pages [aria-current]"))
+            assert own["x"] + own["width"] <= box["x"] + box["width"] + 1
         assert len(tops) == 1, tops
+    shades = page.eval_on_selector("nav.pages", "nav => getComputedStyle(nav).backgroundAttachment")
+    assert shades == "local, local, scroll, scroll"
 
 
-@pytest.mark.parametrize("locale", ["en-GB", "fr-FR"])
+@LANGUAGES
 def test_a_study_starts_high_on_a_phone(locale, fair, opened) -> None:
     Study.objects.update(is_demo=True)  # its page says so
     page = opened("/studies/fair-2024/", locale=locale, viewport=SIZES["narrow"])
@@ -352,6 +390,20 @@ def test_zones_have_the_colours_of_their_classes_in_light_and_dark(mapped, opene
     page.wait_for_timeout(300)
     assert dark != light
     assert fills(page) == dark
+
+
+def test_names_of_zones_are_dark_on_light_grounds_and_light_on_dark_ones(mapped, opened) -> None:
+    page = opened(MAP + "&classes=quantile", color_scheme="light")
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_timeout(300)
+        inks = page.eval_on_selector_all(
+            ".map__plot .textpoint text", "all => all.map(e => [e.style.fill, e.style.textShadow])"
+        )
+        assert len(inks) == 4
+        for ink, shadow in inks:
+            light = [sum(map(int, re.findall(r"\d+", found)[:3])) for found in (ink, shadow)]
+            assert abs(light[0] - light[1]) > 300, (scheme, ink, shadow)
 
 
 def test_pointing_says_the_numbers_of_a_zone_and_keys_and_drags_move_the_map(mapped, opened) -> None:
