@@ -251,12 +251,12 @@ def status_word(status: str) -> str:
 
 
 def status_sign(status: str) -> str:
-    """Return one character next to the word: no colour is needed to distinguish the four blanks."""
+    """Return one character next to the word: no colour is needed; the policies share "<"."""
     signs = {
         Status.NOT_RELIABLE: "?",
         Status.NOT_COLLECTED: MISSING,
         Status.SUPPRESSED: "<",
-        Status.SMALL: "\u2264",
+        Status.SMALL: "<",
         Status.OUTAGE: "\u00d7",
     }
     return signs.get(Status(status), "")

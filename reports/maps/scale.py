@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import ceil, floor, log10
+from math import ceil, floor, isnan, log10, nan
 from typing import Final, Protocol
 
 import numpy as np
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from reports.base import formats
 
 MAX_CLASSES: Final = 5
-NOT_ASKED, NOT_READ = -1, -2  # instead of a class: no category is this zone; its number is unreliable
+# Instead of a class: no category is this zone; its number is unreliable; a policy hides it.
+NOT_ASKED, NOT_READ, HIDDEN = -1, -2, -3
 
 _ROUND_STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
 _LADDER: Final = (1.0, 2.0, 5.0)
@@ -27,12 +28,17 @@ class Scale:
     """Ascending bounds between classes, at most MAX_CLASSES - 1, and the values that they were made for.
 
     Class i holds values in [breaks[i - 1], breaks[i]). A value outside those of all windows, low to high,
-    falls into the nearest class.
+    falls into the nearest class. Without values, `low` and `high` are NaN, and there are no classes to show.
     """
 
     breaks: tuple[float, ...]
     low: float
     high: float
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether the scale was made for no value."""
+        return isnan(self.low)
 
     def classes(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         """Class of each value, in [0, len(breaks)]; NOT_READ where it is not a number."""
@@ -48,7 +54,7 @@ class Scale:
         decimals = max((_decimals(each) for each in self.breaks), default=0)
         texts = [formats.decimal(each, decimals=decimals) for each in self.breaks]
         if not texts:
-            return [gettext("all values")]
+            return [] if self.is_empty else [gettext("all values")]
         middle = [
             gettext("%(low)s to %(high)s") % {"low": low, "high": high + unit}
             for low, high in pairwise(texts)
@@ -66,7 +72,7 @@ def fixed_scale(values: NDArray[np.float64]) -> Scale:
     """
     known = values[np.isfinite(values)]
     if not known.size:
-        return Scale(breaks=(), low=0.0, high=0.0)
+        return Scale(breaks=(), low=nan, high=nan)
     low, high = float(known.min()), float(known.max())
     if high <= 0 or high - low <= 1e-9 * high:
         return Scale(breaks=(), low=low, high=high)

@@ -42,7 +42,7 @@ def map_context(
         "map_document": maps.map_document(shapes, frame),
         "map_days": f"{days}?{options.query('')}" if report.study.days > 1 else "",
         "map_day": report.window.first_day if report.window.days == 1 else 0,
-        "legend": maps.legend(scale, options=options),
+        "legend": maps.legend(scale, report.study, options=options),
         "legend_bounds": bounds,
         "classes_words": maps.classes_words(options),
         "has_other_zones": len(set(shapes.names) - set(zones)) > 0,
@@ -90,4 +90,6 @@ def _shapes(indicator: Indicator) -> AreaShapes:
 def _summary(report: WindowReport, *, frame: maps.MapDocument, bounds: str) -> str:
     """Return the text for screen readers in place of the map."""
     words = {"name": report.indicator.shown_name, "days": frame["title"], "bounds": bounds}
+    if not bounds:
+        return gettext("Map of %(name)s, %(days)s. No zone has a reliable value.") % words
     return gettext("Map of %(name)s, %(days)s. Colours show values from %(bounds)s.") % words

@@ -15,9 +15,10 @@ from reports.base.status import Status
 from reports.estimates.options import ReportOptions, shown_value
 from reports.estimates.picker import window_query
 from reports.estimates.queries import Estimate, Window, WindowReport, single_days_of
-from reports.maps.scale import NOT_ASKED, NOT_READ, SCALES, Scale, values_of
+from reports.estimates.small_categories import below
+from reports.maps.scale import HIDDEN, NOT_ASKED, NOT_READ, SCALES, Scale, values_of
 from reports.maps.shapes import AreaShapes
-from reports.studies.models import Area, Indicator
+from reports.studies.models import Area, Indicator, Study
 from reports.studies.queries import has_unions
 
 MapDocument = dict[str, Any]
@@ -68,18 +69,16 @@ def windows_of_scale(indicator: Indicator) -> list[Window]:
 
 
 def map_scale(reports: Sequence[WindowReport], *, options: ReportOptions) -> Scale:
-    """Return one scale for all windows of an indicator, from the reliable numbers.
+    """Return one scale for all windows of an indicator, from the reliable numbers; empty if no zone has one.
 
     Quantiles and equal widths follow the zones alone; round bounds leave room for the other categories too.
     """
     read = [report for report in reports if report.status == Status.OK]
-    names = set(zones_of(read[0].indicator)) if read and options.classes != "round" else None
-    values = [
-        _drawn(report, estimate, options=options)
-        for report in read
-        for estimate in report.estimates
-        if names is None or (estimate.category in names and estimate.status == Status.OK)
-    ]
+    names = set(zones_of(read[0].indicator)) if read else set()
+    found = [(report, each) for report in read for each in report.estimates]
+    of_zones = [pair for pair in found if pair[1].category in names and pair[1].status == Status.OK]
+    drawn = found if of_zones and options.classes == "round" else of_zones
+    values = [_drawn(report, estimate, options=options) for report, estimate in drawn]
     return SCALES[options.classes](values_of([values]).ravel())
 
 
@@ -100,14 +99,20 @@ def classes_words(options: ReportOptions) -> str:
     return ""
 
 
-def legend(scale: Scale, *, options: ReportOptions) -> list[LegendRow]:
-    """Classes of a scale in words, from the lowest."""
+def legend(scale: Scale, study: Study, *, options: ReportOptions) -> list[LegendRow]:
+    """Classes of a scale in words, from the lowest, then what the study's rule for small categories hides."""
     labels = scale.labels(unit=_unit(options))
-    return [LegendRow(place=str(place), text=text) for place, text in enumerate(labels, start=1)]
+    rows = [LegendRow(place=str(place), text=text) for place, text in enumerate(labels, start=1)]
+    if study.small_category:
+        text = gettext("hidden (<%(n)s visitors, or would reveal such a figure)")
+        rows.append(LegendRow(place="hidden", text=text % {"n": formats.number(below(study))}))
+    return rows
 
 
 def bounds_words(scale: Scale, *, options: ReportOptions) -> str:
-    """Least and largest value that the scale was made for."""
+    """Least and largest value that the scale was made for; empty if there are none."""
+    if scale.is_empty:
+        return ""
     decimals = 1 if options.measure == "frequency" else 0
     low, high = (formats.decimal(value, decimals=decimals) for value in (scale.low, scale.high))
     return gettext("%(low)s to %(high)s") % {"low": low, "high": high + _unit(options)}
@@ -156,6 +161,8 @@ def _class_of(
 ) -> int:
     if estimate is None:
         return NOT_ASKED
+    if estimate.is_hidden and report.study.small_category:
+        return HIDDEN
     value = _drawn(report, estimate, options=options)
     if estimate.status != Status.OK or value is None:
         return NOT_READ
@@ -187,6 +194,8 @@ def _text(report: WindowReport, estimate: Estimate | None, *, options: ReportOpt
     if not is_share:
         text = gettext("%(number)s visitors") % {"number": text}
     half = _drawn(report, estimate, options=options)
+    if shown.high is not None and shown.high < 0:
+        interval = gettext("%(interval)s: most likely close to zero") % {"interval": interval}
     if options.layer != "uncertainty" or half is None:
         return f"{text} ({interval})"
     width = formats.points(half / 100) if is_share else formats.number(half)

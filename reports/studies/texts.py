@@ -37,8 +37,13 @@ def with_query(address: str, query: str) -> str:
 
 def plan_words(spec: PlanSpec, indexes: Iterable[int] = ()) -> str:
     """Explain how people report on the indicators at these positions of a plan, by default on all."""
+    return " ".join(plan_points(spec, indexes))
+
+
+def plan_points(spec: PlanSpec, indexes: Iterable[int] = ()) -> list[str]:
+    """Points of `plan_words`, one or a few sentences each."""
     if spec.events:
-        return _event_plan_words(spec)
+        return [_event_plan_words(spec)]
     ways = (
         *(_how, _how_repeated, _how_joint, _how_number, _how_wave, _how_number_part, _how_hours, _how_moves),
         _how_groups,
@@ -46,7 +51,7 @@ def plan_words(spec: PlanSpec, indexes: Iterable[int] = ()) -> str:
     places = list(indexes) or list(range(spec.d))
     how = dict.fromkeys(way(spec, index) for way, index in product(ways, places))
     undone = undone_day_words() if any(map(spec.has_new_noise, places)) else ""
-    return " ".join(filter(None, (_who_answers(spec), *how, undone, _what_fakes_hide(spec))))
+    return list(filter(None, (_who_answers(spec), *how, undone, _what_fakes_hide(spec))))
 
 
 def _event_plan_words(spec: PlanSpec) -> str:
@@ -157,14 +162,21 @@ def status_reason(status: str, study: Study) -> str:
             + [worked_out] * bool(study.small_category)
         ),
         Status.SMALL: gettext(
-            "This study hides categories with fewer than %(small_category)d visitors. This rule is "
-            "set by the study and is not part of its privacy guarantee."
+            "This study hides categories that are estimated at fewer than %(small_category)d visitors. This "
+            "rule is set by the study and is not part of its privacy guarantee."
         ),
         Status.OUTAGE: gettext("The data source failed. Do not rely on figures for these days."),
     }
     text = reasons.get(Status(status), "")
     limits = {"small_cell": study.small_cell, "small_category": study.small_category}
     return text and text % {"width": round(WIDEST_INTERVAL * 100), **limits}
+
+
+def invented_words(study: Study) -> str:
+    """Say of a demo's map that no such place exists; empty for other studies."""
+    if not study.is_demo:
+        return ""
+    return gettext("Demo: the geography on this map is invented, including the sea.")
 
 
 def visitors_title(study: Study) -> str:

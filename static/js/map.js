@@ -8,6 +8,8 @@
 
 const NOT_ASKED = -1;
 const NOT_READ = -2;
+const HIDDEN = -3;
+const PATTERNS = { [NOT_READ]: { shape: "/", size: 7, solidity: 0.2 }, [HIDDEN]: { shape: ".", size: 7, solidity: 0.2 } };
 const CONFIG = { displayModeBar: false, scrollZoom: false, doubleClick: false, responsive: false };
 const MARGIN = 1.06; // of the area at its edges
 const MAX_ZOOM = 64;
@@ -91,7 +93,7 @@ function zoneShapes(zones, classes) {
   const paths = new Map();
   zones.forEach(({ path }, place) => {
     const found = classes ? classes[place] : NOT_ASKED;
-    if (found !== NOT_READ) paths.set(found, (paths.get(found) ?? "") + path);
+    if (!(found in PATTERNS)) paths.set(found, (paths.get(found) ?? "") + path);
   });
   const look = { type: "path", fillrule: "nonzero", layer: "below", line };
   const colourOf = classes ? classColour : () => "rgba(0,0,0,0)";
@@ -102,15 +104,15 @@ function classColour(found) {
   return colour(found === NOT_ASKED ? "--surface-2" : `--map-${found + 1}`);
 }
 
-// Zones that are not to be read, hatched.
-function hatchedTraces(zones, classes) {
-  const hatched = zones.filter((_, place) => classes?.[place] === NOT_READ);
+// Zones that are not to be read, hatched; those that a policy hides, dotted.
+function hatchedTraces(zones, classes, kind) {
+  const hatched = zones.filter((_, place) => classes?.[place] === kind);
   if (!hatched.length) return [];
   const hatch = { fgcolor: colour("--border-strong"), bgcolor: colour("--surface-2") };
   const trace = {
     type: "scatter", mode: "lines", fill: "toself", hoverinfo: "skip", x: [], y: [],
     line: { color: colour("--map-line"), width: 0.9 },
-    fillpattern: { shape: "/", size: 7, solidity: 0.2, ...hatch },
+    fillpattern: { ...PATTERNS[kind], ...hatch },
   };
   hatched.forEach(({ rings }) => rings.forEach((ring) => addPath(trace, ring)));
   return [trace];
@@ -167,15 +169,26 @@ function namedZones(zones, classes, metresPerPixel) {
   return named;
 }
 
+// Dark ink on light grounds, and light ink on dark ones; the outline is that of the ground.
+function inkOn(ground) {
+  const [red, green, blue] = [1, 3, 5].map((at) => (parseInt(ground.slice(at, at + 2), 16) / 255) ** 2.2);
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18 ? "#10161c" : "#ffffff";
+}
+
 function nameTraces(zones, classes, metresPerPixel) {
-  const named = namedZones(zones, classes, metresPerPixel);
-  if (!named.length) return [];
-  const [x, y] = [0, 1].map((axis) => named.map(({ room }) => room[axis]));
-  // The outline is that of the ground, so that a name can be read on every class.
-  const textfont = { size: NAME_PX, color: colour("--text"), shadow: shadowOf(colour("--bg")) };
-  // Plotly reads markup, and would set it with styles that the content policy refuses.
-  const text = named.map(({ name }) => name.replaceAll("&", "&amp;").replaceAll("<", "&lt;"));
-  return [{ type: "scatter", mode: "text", hoverinfo: "skip", text, textfont, x, y }];
+  const byGround = new Map();
+  for (const zone of namedZones(zones, classes, metresPerPixel)) {
+    const found = classes?.[zones.indexOf(zone)];
+    const ground = found === undefined ? colour("--bg") : classColour(Math.max(found, NOT_ASKED));
+    byGround.set(ground, [...(byGround.get(ground) ?? []), zone]);
+  }
+  return [...byGround].map(([ground, named]) => {
+    const [x, y] = [0, 1].map((axis) => named.map(({ room }) => room[axis]));
+    const textfont = { size: NAME_PX, color: inkOn(ground), shadow: shadowOf(ground) };
+    // Plotly reads markup, and would set it with styles that the content policy refuses.
+    const text = named.map(({ name }) => name.replaceAll("&", "&amp;").replaceAll("<", "&lt;"));
+    return { type: "scatter", mode: "text", hoverinfo: "skip", text, textfont, x, y };
+  });
 }
 
 function shadowOf(ground) {
@@ -258,7 +271,8 @@ class Panel {
     this.blank.hidden = !content.blank;
     const { zones, layers } = this.map.shapes;
     const classes = content.grid ? null : content.classes;
-    const data = [...hatchedTraces(zones, classes), ...layerTraces(layers), ...arcTraces(content.arcs), ...pointTraces(content.points)];
+    const blanks = [NOT_READ, HIDDEN].flatMap((kind) => hatchedTraces(zones, classes, kind));
+    const data = [...blanks, ...layerTraces(layers), ...arcTraces(content.arcs), ...pointTraces(content.points)];
     data.push(...nameTraces(zones, classes, this.map.view.metresPerPixel));
     this.named = this.map.view.metresPerPixel;
     const [xRange, yRange] = this.map.ranges(this);

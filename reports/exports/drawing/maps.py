@@ -21,9 +21,10 @@ from reports.exports.drawing.letters import legible
 from reports.exports.drawing.zone_names import draw_names
 from reports.exports.selection import Scope, Selection
 from reports.maps import zones
-from reports.maps.scale import NOT_ASKED, NOT_READ
+from reports.maps.scale import HIDDEN, NOT_ASKED, NOT_READ
 from reports.maps.shapes import AreaShapes, LineLayer, Path, area_shapes, wound
 from reports.studies.models import Area
+from reports.studies.texts import invented_words
 
 # The light colours of static/css/map.css. A test compares them.
 MAP_COLOURS: Final = {
@@ -97,7 +98,7 @@ def zone_map(selection: Selection) -> ZoneMap:
     )
     frame = zones.map_frame(report, names=shapes.names, scale=scale, options=options)
     classes: list[int] = frame["panels"][0]["classes"]
-    entries = _legend(zones.legend(scale, options=options), classes, shapes)
+    entries = _legend(zones.legend(scale, report.study, options=options), classes, shapes)
     return ZoneMap(shapes=shapes, classes=classes, entries=entries)
 
 
@@ -147,7 +148,9 @@ def map_words(selection: Selection) -> str:
         if each.status == Status.OK:
             rest.append(f"{each.shown_category} {formats.amount(value, options.measure)}")
     beside = gettext("Not on the map: %(rest)s.") % {"rest": "; ".join(rest)} if rest else ""
-    return " ".join(text for text in (f"{what}.", how, fixed, zones.classes_words(options), beside) if text)
+    ground = invented_words(report.study)
+    texts = (f"{what}.", how, fixed, zones.classes_words(options), beside, ground)
+    return " ".join(text for text in texts if text)
 
 
 def _draw_zones(axes: Axes, shapes: AreaShapes, classes: Sequence[int]) -> None:
@@ -174,16 +177,19 @@ def outline(rings: Sequence[Path]) -> Any:
 
 
 def look(found: int) -> dict[str, Any]:
-    """Return the style of a class, NOT_READ or NOT_ASKED."""
+    """Return the style of a class, HIDDEN, NOT_READ or NOT_ASKED."""
     edge: dict[str, Any] = {"edgecolor": MAP_COLOURS["--map-line"], "linewidth": 0.6}
-    if found == NOT_READ:
-        return edge | {"facecolor": GROUND, "hatch": "////"}
+    if found in (HIDDEN, NOT_READ):
+        return edge | {"facecolor": GROUND, "hatch": "////" if found == NOT_READ else "..."}
     return edge | {"facecolor": GROUND if found == NOT_ASKED else MAP_COLOURS[f"--map-{found + 1}"]}
 
 
 def _legend(rows: Sequence[zones.LegendRow], classes: Sequence[int], shapes: AreaShapes) -> list[Any]:
     """Entries: all classes, what has none if there is such a zone, and the layers."""
-    entries: list[Any] = [Patch(label=row.text, **look(int(row.place) - 1)) for row in rows]
+    styles = {"hidden": HIDDEN}
+    shown = [(row.text, styles.get(row.place) or int(row.place) - 1) for row in rows]
+    used = [(text, found) for text, found in shown if found != HIDDEN or found in classes]
+    entries: list[Any] = [Patch(label=text, **look(found)) for text, found in used]
     if NOT_READ in classes:
         entries.append(Patch(label=gettext("no reliable value"), **look(NOT_READ)))
     if NOT_ASKED in classes:

@@ -27,6 +27,7 @@ from reports.estimates.queries import Window, indicator_reports
 from reports.exports.drawing import canvas, letters
 from reports.exports.drawing import maps as map_drawing
 from reports.exports.drawing import pages as drawing
+from reports.exports.drawing.bars import window_chart
 from reports.exports.drawing.letters import REPLACEMENT, legible, letters_note
 from reports.exports.facts import as_mapping
 from reports.exports.selection import select_days, select_study, select_summary, select_window
@@ -225,6 +226,13 @@ class TestMaps:
             assert svg.count(colour) == n, colour  # on the map and in the legend
         assert {"Water", "Roads", "Savoureuse"} <= set(texts(svg.encode()))
 
+    def test_a_map_of_the_demo_says_that_its_places_are_invented(self, mapped):
+        invented = "the geography on this map is invented"
+        assert invented not in " ".join(texts(svg_of(selected(mapped))))
+        Study.objects.update(is_demo=True)
+        mapped.refresh_from_db()
+        assert invented in " ".join(texts(svg_of(selected(mapped))))
+
     @pytest.mark.parametrize(
         ("layer", "classes"), [("estimate", "round"), ("uncertainty", "equal"), ("estimate", "quantile")]
     )
@@ -239,7 +247,7 @@ class TestMaps:
         for drawn, found in zip(zone_paths(svg), panel["classes"], strict=True):
             expected = map_drawing.MAP_COLOURS[f"--map-{found + 1}"] if found >= 0 else "#eef2f5"
             assert f"fill: {expected}" in drawn
-        for row in zones.legend(scale, options=options):
+        for row in zones.legend(scale, mapped, options=options):
             assert row.text in texts(svg)
         assert "not a category of this indicator" in texts(svg)
         assert set(ZONES) <= set(texts(svg))
@@ -470,3 +478,16 @@ class TestLetters:
         for ending in ("csv", "json"):
             content = render_file(window, ending=ending).decode()
             assert TOWN in content and HARBOUR in content and REPLACEMENT not in content
+
+
+def test_names_of_bars_take_no_more_room_than_they_need(age):
+    def left(*names):
+        (report,) = age.reports
+        named = tuple(report.estimates[0]._replace(category=name) for name in names)
+        drawn = window_chart(
+            replace(report, estimates=named), options=ReportOptions(), extra_in=(0.0, 0.0)
+        )  # fmt: skip
+        return drawn.axes[0].get_position().x0
+
+    assert left("F", "M") < left("Comfortable family", "M") / 2
+    assert left("a" * 60) == left("a" * 90) < 0.3

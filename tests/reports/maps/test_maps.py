@@ -25,11 +25,12 @@ from reports.estimates import queries as selectors
 from reports.estimates import texts as estimates_texts
 from reports.estimates.options import ReportOptions
 from reports.estimates.queries import Window, WindowReport, window_report
+from reports.exports.drawing.maps import _legend
 from reports.maps import actions as densities
 from reports.maps import density as maps_density
 from reports.maps import texts
 from reports.maps import zones as maps
-from reports.maps.scale import MAX_CLASSES, NOT_ASKED, NOT_READ, SCALES, fixed_scale
+from reports.maps.scale import HIDDEN, MAX_CLASSES, NOT_ASKED, NOT_READ, SCALES, fixed_scale
 from reports.maps.shapes import area_shapes, wound
 from reports.models import DayNote, DensityMap, LocationTally, Study
 from reports.sharing import actions as access
@@ -143,6 +144,46 @@ def test_a_day_that_is_not_to_be_read_is_hatched_and_says_why(mapped) -> None:
     assert scale == maps.map_scale([reports[0], *reports[2:]], options=OPTIONS)
 
 
+def test_small_zones_have_their_own_class_and_entry_of_the_legend(reader, mapped) -> None:
+    hidden = "hidden (<%s visitors, or would reveal such a figure)"
+    assert hidden % 20 not in text_of(shown(reader, view="map"))
+    Study.objects.update(small_category=700)
+    mapped.refresh_from_db()
+    report = window_report(mapped.indicators.get(slug="home"), WHOLE)
+    assert [each.is_hidden for each in report.estimates] == [False, True, True, True]
+    (panel,) = data_of(html := shown(reader, view="map"), "map-data")["frame"]["panels"]
+    assert panel["classes"][1:] == [HIDDEN, HIDDEN, NOT_ASKED]
+    words = [formats.reason_words(each) for each in report.estimates[1:3]]
+    assert panel["texts"][1:3] == [f"{ZONES[1]}\n{words[0]}", f"{ZONES[2]}\n{words[1]}"]
+    assert all(each.startswith("<") for each in words)
+    assert hidden % 700 in text_of(html)
+    scale = maps.map_scale(reports_of(mapped), options=OPTIONS)
+    drawn = _legend(maps.legend(scale, mapped, options=OPTIONS), panel["classes"], area_shapes(mapped.area))
+    assert hidden % 700 in [each.get_label() for each in drawn]
+
+
+def test_a_map_without_values_has_no_classes_in_its_legend(reader, mapped) -> None:
+    Study.objects.update(small_cell=1_000_000)
+    mapped.refresh_from_db()
+    scale = maps.map_scale(reports_of(mapped), options=OPTIONS)
+    assert maps.legend(scale, mapped, options=OPTIONS) == []
+    report = replace(reports_of(mapped)[0], status=Status.OK)
+    others = tuple(each._replace(status=Status.NOT_RELIABLE) for each in report.estimates[:3])
+    known = report.estimates[3]._replace(status=Status.OK, frequency=0.3, consistent=0.3)
+    of_no_zone = replace(report, estimates=(*others, known))  # a value that no zone has
+    assert maps.map_scale([of_no_zone], options=OPTIONS).is_empty
+
+
+def test_an_interval_below_zero_is_explained(reader, mapped) -> None:
+    report = window_report(mapped.indicators.get(slug="home"), WHOLE)
+    assert estimates_texts.below_zero_words(report) == ""
+    low = report.estimates[2]._replace(frequency=-0.05, ci_low=-0.092, ci_high=-0.02)
+    report = replace(report, estimates=(*report.estimates[:2], low, report.estimates[3]))
+    assert "misses the true share" in estimates_texts.below_zero_words(report)
+    (panel,) = frame_of(report, maps.map_scale([report], options=OPTIONS))["panels"]
+    assert panel["texts"][2].endswith("(\u22129.2 to \u22122.0%: most likely close to zero)")
+
+
 def test_page_has_map_table_legend_and_what_is_no_zone(reader, mapped) -> None:
     html = shown(reader, view="map")
     document = data_of(html, "map-data")
@@ -153,7 +194,7 @@ def test_page_has_map_table_legend_and_what_is_no_zone(reader, mapped) -> None:
     rest = report.estimates[3]
     text = text_of(html)
     for part in (
-        *(row.text for row in maps.legend(scale, options=OPTIONS)),
+        *(row.text for row in maps.legend(scale, mapped, options=OPTIONS)),
         f"Not on the map NR: {formats.percent(rest.consistent)} {estimates_texts.share_range(rest)}",
         "Data table",
         "values range from " + maps.bounds_words(scale, options=OPTIONS),
@@ -246,7 +287,8 @@ def test_a_scale_has_words_and_reads_no_more_than_numbers() -> None:
     scale = scale_for(12.1, 12.4, 12.9, 13.3)
     assert 12.1 < scale.breaks[0] <= scale.breaks[-1] < 13.3
     assert len(scale.breaks) + 1 == 5
-    for values in ((), (0.0,), (5.0, 5.0), (-2.0, -1.0)):  # without a difference there is one class
+    assert scale_for().labels() == [] and maps.bounds_words(scale_for(), options=ESTIMATE) == ""
+    for values in ((0.0,), (5.0, 5.0), (-2.0, -1.0)):  # without a difference there is one class
         scale = scale_for(*values)
         assert scale.labels() == ["all values"]
         assert set(scale.classes(np.array(values))) <= {0}
