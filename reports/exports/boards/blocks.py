@@ -113,7 +113,7 @@ def _bars(tile: Shown, report: WindowReport, *, width: float) -> list[Block]:
         draw_bars(figure, shown, box=Box(left, bottom, width, height), options=tile.options)
 
     notes = [tile.left_words] if tile.left_out else []
-    notes += [tile.summary] if report.status != Status.OK else []
+    notes += [formats.blank_words(report.status)] if report.status != Status.OK else []
     small = [text_block(legible(text), size=SMALL, width=width, colour="--muted") for text in notes]
     return [Block(height=height + 0.05, draw=draw), *small]
 

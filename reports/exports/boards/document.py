@@ -1,16 +1,23 @@
 """A board as a PDF: its rows of tiles, how to read them, and how answers are protected."""
 
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Final
+
 from django.utils.translation import gettext
 
-from reports.exports.boards.drawing import PAGE_IN, draw_row, rows_of
+from reports.boards.tiles import Kind
+from reports.exports.boards.drawing import PAGE_IN, Row, draw_row, rows_of
 from reports.exports.boards.selection import BoardFile
 from reports.exports.drawing.canvas import ONE_AT_A_TIME, letters_stay, new_figure, plain_svg
 from reports.exports.drawing.letters import legible_visual
 from reports.exports.pdf.document import Document
 
+_MM_AN_INCH: Final = 25.4
+
 
 def to_pdf(found: BoardFile) -> bytes:
-    """All tiles in their order, without a cover."""
+    """All tiles, without a cover; in their order, but for what fills a page."""
     document = Document(
         title=f"{found.board.name}, {found.days_title}",
         footer_words=legible_visual(found.source_words),
@@ -24,10 +31,20 @@ def to_pdf(found: BoardFile) -> bytes:
         subtitles=[legible_visual(found.study.shown_name), found.days_title],
     )
     with ONE_AT_A_TIME, letters_stay():
-        for row in rows_of(found.tiles):
+        waiting = rows_of(found.tiles)
+        while waiting:
+            row = _next(waiting, document)
+            waiting.remove(row)
             figure = new_figure(width_in=PAGE_IN, height_in=row.height)
             pictures = draw_row(figure, row, left=0.0, top=row.height, are_pictures_apart=True)
             document.drawing(plain_svg(figure), words=row.words, pictures=pictures)
     document.heading(gettext("How to read the figures"))
     document.bullets(found.reading_words)
     return document.finished()
+
+
+def _next(waiting: Sequence[Row], document: Document) -> Row:
+    """The first row that the page has room for, so that none stays half empty; no row passes a text tile."""
+    free = takewhile(lambda row: all(tile.tile.kind != Kind.TEXT for tile in row.tiles), waiting[1:])
+    fitting = (row for row in (waiting[0], *free) if document.has_room(row.height * _MM_AN_INCH))
+    return next(fitting, waiting[0])

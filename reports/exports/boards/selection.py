@@ -11,7 +11,7 @@ from django.http import QueryDict
 from django.template.loader import render_to_string
 from django.utils.translation import gettext
 
-from reports.boards.contents import Shown, board_context
+from reports.boards.contents import Shown, board_context, chart_notes
 from reports.boards.models import Board
 from reports.boards.privacy import plain_privacy
 from reports.estimates.picker import window_title
@@ -89,7 +89,10 @@ class BoardFile:
         visitor = gettext("Definition of a visitor: %(rule)s") % {
             "rule": studies_texts.visitor_rule(self.study)
         }
-        return [*([bars % {}] if self.has_bars else []), visitor, *self._privacy_words]
+        notes = chart_notes(self.tiles)
+        notes += [studies_texts.invented_words(self.study) for tile in self.tiles if tile.map]
+        first = [bars % {}] if self.has_bars else []
+        return [*first, *filter(None, dict.fromkeys(notes)), visitor, *self._privacy_words]
 
     @property
     def _privacy_words(self) -> list[str]:

@@ -24,6 +24,7 @@ _ROW_IN = 0.3
 _TICKS_IN = 0.25  # above the plot
 _LEFT_IN = 2.05  # for names, and at most
 _LEFT = 0.4  # of the width
+_LETTER_IN = 0.075  # of a name, rather too wide
 _LABEL_WIDTH = 26  # characters before a category's name wraps, in the widest room
 _LABEL_LINES = 3
 _WORD_IN = {True: 0.66, False: 0.98}  # room for a value behind its bar, or for the word of a blank
@@ -62,7 +63,9 @@ def draw_bars(
     limits: tuple[float, float] | None = None,
 ) -> None:
     """Draw the bars into a part of a figure, which is `bars_height_in` high."""
-    estimates, left_in = report.estimates, _left_in(box.width)
+    estimates, labels = report.estimates, _labels(report, width_in=box.width)
+    longest = max(len(line) for label in labels for line in label.split("\n"))
+    left_in = min(_left_in(box.width), _LETTER_IN * longest + 0.15)
     plot = Box(box.left + left_in, box.bottom, 0.985 * box.width - left_in, box.height - _TICKS_IN)
     axes = plain_axes(figure, plot.of(figure))
     for place, estimate in enumerate(estimates):
@@ -73,7 +76,7 @@ def draw_bars(
     room = word_in / (plot.width - word_in)
     axes.set_xlim(low, high + room * (high - low))
     axes.set_ylim(len(estimates) - 0.4, -0.6)
-    axes.set_yticks(range(len(estimates)), _labels(report, width_in=box.width))
+    axes.set_yticks(range(len(estimates)), labels)
     axes.xaxis.tick_top()
     value_axis(axes.xaxis, measure=options.measure, n_ticks=6 if box.width > WIDTH_IN / 2 else 3)
     axes.axvline(0, color=COLOURS["--border-strong"], linewidth=0.9)
@@ -88,7 +91,7 @@ def bounds(report: WindowReport, *, options: ReportOptions) -> tuple[float, floa
 
 
 def _left_in(width_in: float) -> float:
-    """Room for names in a chart of a width, in inches."""
+    """Most room for names in a chart of a width, in inches."""
     return min(_LEFT_IN, _LEFT * width_in)
 
 

@@ -168,7 +168,7 @@ class Document(FPDF):
         `pictures` lie upon it, at boxes from its lower left corner.
         """
         width, height = self.size_of(svg)
-        if self.y + height > self.h - _BOTTOM:
+        if not self.has_room(height):
             self.add_page()
         top = self.y
         self.image(io.BytesIO(svg), x=MARGIN, w=width, alt_text=words)
@@ -180,6 +180,10 @@ class Document(FPDF):
                 io.BytesIO(picture), x=MARGIN + scale * box.left, y=y, w=scale * box.width, alt_text=words
             )
         self.set_y(top + height + 4)
+
+    def has_room(self, height: float) -> bool:
+        """Return whether the page has room for a drawing of a height."""
+        return bool(self.y + height <= self.h - _BOTTOM)
 
     def size_of(self, svg: bytes) -> tuple[float, float]:
         """Width and height that a chart will have: with a title above it, it still fits on a page."""

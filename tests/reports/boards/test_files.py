@@ -1,6 +1,7 @@
 """Boards as PDF and PNG: every shown tile, the map included, drawn on the server."""
 
 import io
+from datetime import date
 from itertools import pairwise
 
 import pypdf
@@ -12,10 +13,12 @@ from reports.boards.contents import Shown
 from reports.boards.tiles import Kind, Tile
 from reports.estimates.queries import Window, window_report
 from reports.estimates.texts import KeyFact
-from reports.exports.boards.blocks import _content
-from reports.exports.boards.drawing import rows_of
+from reports.exports.boards.blocks import Block, _content
+from reports.exports.boards.document import _next
+from reports.exports.boards.drawing import Row, rows_of
 from reports.exports.boards.selection import select_board
 from reports.exports.drawing.canvas import new_figure
+from reports.exports.pdf.document import Document
 from reports.models import ExportFile, LedgerEntry, Study
 from reports.studies.policies import Role
 from tests.reports.page_texts import signed_in, spaced, words
@@ -102,6 +105,34 @@ def test_small_tiles_stand_side_by_side_as_on_the_page(board, rich):
         [1], [2, 3], [4], [5, 6], [7, 8], [9, 10], [11],
     ]  # fmt: skip
     assert "Gender. Of" in rows[1].words and "Region A: " in rows[2].words
+
+
+def test_a_file_says_that_places_are_invented_and_what_nr_means(reader, board):
+    invented, not_recorded = "the geography on this map is invented", "NR means \u201cnot recorded\u201d"
+    text = text_of(ask(reader, board, "pdf"))
+    assert invented not in text and text.count(not_recorded) == 1
+    Study.objects.update(is_demo=True)
+    assert text_of(ask(reader, board, "pdf")).count(invented) == 1
+
+
+def row_of(key: int, *, height: float, kind: Kind = Kind.INDICATOR) -> Row:
+    block = Block(height=height, draw=lambda *_: None)
+    tile = Shown(tile=Tile(key=key, kind=kind), title="")
+    return Row(tiles=(tile,), width=6.7, blocks=((block,),))
+
+
+def test_a_low_row_fills_a_page_that_a_high_one_would_leave_half_empty_but_passes_no_text():
+    document = Document(
+        title="", footer_words="", facts={"software": ""}, last_date=date(2024, 5, 31), has_cover=False
+    )
+    document.add_page()
+    document.set_y(200)
+    high, low = row_of(1, height=6), row_of(2, height=1)
+    assert _next([low, high], document) is low
+    assert _next([high, low], document) is low
+    assert _next([high, row_of(3, height=1, kind=Kind.TEXT), low], document) is high
+    document.add_page()
+    assert _next([high, low], document) is high
 
 
 def test_suppressed_figures_are_in_no_file(reader, board):
