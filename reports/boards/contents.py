@@ -124,16 +124,11 @@ class Shown:
 
 
 def study_tiles(indicators: Sequence[Indicator]) -> list[Tile]:
-    """Tiles of a study's page: a chart or the largest moves of each indicator, and one map of zones."""
+    """Tiles of a study's page: a chart or the largest moves of each indicator, then one map of zones."""
     on_map = mapped(indicators)
-    kinds = [
-        (kind, each.slug)
-        for each in indicators
-        for kind in (
-            Kind.INDICATOR if each.max_moves is None else Kind.FLOWS,
-            *([Kind.MAP] if each == on_map else []),
-        )
-    ]
+    kinds = [(Kind.INDICATOR if each.max_moves is None else Kind.FLOWS, each.slug) for each in indicators]
+    if on_map is not None:
+        kinds.append((Kind.MAP, on_map.slug))
     return [Tile(key=place, kind=kind, of=slug) for place, (kind, slug) in enumerate(kinds, start=1)]
 
 
@@ -152,10 +147,19 @@ def board_context(
         "study": board.study,
         "board": board,
         "tiles": shown,
+        "chart_notes": chart_notes(shown),
         "has_charts": any(each.figure for each in shown),
         "has_bars": any(each.tile.kind == Kind.INDICATOR and each.figure for each in shown),
         "has_maps": any(each.map for each in shown),
     }
+
+
+def chart_notes(tiles: Sequence[Shown]) -> list[str]:
+    """Say once for all charts and maps why some have no estimates, and what NR means."""
+    reports = [(each, each.report) for each in tiles if each.report is not None and not each.blank]
+    reasons = [each.summary for each, report in reports if report.status != Status.OK]
+    not_recorded = [estimates_texts.not_recorded_words(report) for _, report in reports]
+    return list(dict.fromkeys(filter(None, (*reasons, *not_recorded))))
 
 
 def shown_tiles(

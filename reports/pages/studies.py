@@ -16,7 +16,7 @@ from reports.accounts.access import (
     readers_only,
     saved_views_of,
 )
-from reports.boards.contents import shown_tiles, study_tiles
+from reports.boards.contents import chart_notes, shown_tiles, study_tiles
 from reports.boards.queries import boards_of
 from reports.boards.tiles import Kind
 from reports.estimates import charts
@@ -84,6 +84,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "certificate": certificate,
         "indicators": indicators,
         "tiles": tiles if has_data else [],
+        "chart_notes": chart_notes(tiles),
         "has_maps": has_data and any(tile.map for tile in tiles),
         **(_places(found, spec.location, window) if has_data and not has_zones else {}),
         "comparable": comparable,

@@ -23,6 +23,14 @@ const CHANGES = {
   },
 };
 
+// What would change nothing cannot be pressed.
+function disableAtTheEnds() {
+  for (const tile of board.children) {
+    tile.querySelector("[value=up]").disabled = !tile.previousElementSibling;
+    tile.querySelector("[value=down]").disabled = !tile.nextElementSibling;
+  }
+}
+
 board?.addEventListener("submit", (event) => {
   const { target: form, submitter: button } = event;
   const change = CHANGES[button?.value];
@@ -35,6 +43,7 @@ board?.addEventListener("submit", (event) => {
     () => location.reload(),
   );
   change(form.closest("li"), button);
-  if (button.isConnected) button.focus();
+  disableAtTheEnds();
+  if (button.isConnected) (button.disabled ? form.querySelector("button:enabled") : button).focus();
   status.textContent = button.dataset.said ?? "";
 });

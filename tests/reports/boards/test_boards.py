@@ -171,6 +171,11 @@ class TestArranging:
         do(reader, board, "show", 4)
         assert 'id="tile-4"' in reader.get(address(board)).content.decode()
 
+    def test_the_first_tile_does_not_move_up_nor_the_last_one_down(self, reader, board):
+        html = reader.get(f"{address(board)}?arrange=on").content.decode()
+        still = re.findall(r'id="tile-(\d+)"(?:(?!id="tile-).)*?value="(up|down)" disabled', html, re.DOTALL)
+        assert still == [("1", "up"), ("11", "down")]
+
     def test_a_map_keeps_the_classes_that_were_chosen(self, reader, board, rich):
         def legend():
             html = reader.get(address(board)).content.decode()
@@ -184,7 +189,8 @@ class TestArranging:
         home = rich.indicators.get(slug="home")
         scale = maps.map_scale(indicator_reports(home, maps.windows_of_scale(home)), options=options)
         assert legend() != first
-        assert legend()[: len(scale.labels())] == [row.text for row in maps.legend(scale, options=options)]
+        rows = maps.legend(scale, rich, options=options)
+        assert legend()[: len(scale.labels())] == [row.text for row in rows]
         html = reader.get(f"{address(board)}?arrange=on").content.decode()
         assert "classes=quantile" in html  # of the page that the title leads to
         buttons = re.findall(r'value="(round|quantile|equal)" aria-pressed="(true|false)"', html)

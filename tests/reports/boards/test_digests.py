@@ -80,7 +80,10 @@ def test_small_categories_are_said_as_such(reader, board, mailoutbox) -> None:
     set_up(reader, board)
     send_due(later(minutes=1))
     body = mailoutbox[0].body
-    assert "F: <100,000 visitors." in body and "3 categories have fewer than 100,000 visitors" in body
+    assert (
+        "F: <100,000 visitors." in body
+        and "3 categories are estimated at fewer than 100,000 visitors" in body
+    )
     assert "()" not in body and "<100,000 visitors" in text_of(mailoutbox[0])[1]
 
 

@@ -254,7 +254,7 @@ def test_a_study_of_zones_shows_one_map_in_the_days_chosen(reader) -> None:
         assert on_map == [("home", "Home: map")]
         html = answer.content.decode()
         first, last = map(date.fromisoformat, window.values())
-        assert data_of(html, "map-3")["frame"]["title"] == formats.window_title(first, last)
+        assert data_of(html, "map-4")["frame"]["title"] == formats.window_title(first, last)
         assert "js/map.js" in html and "South west" in html
     other = factory.published(factory.GENDER, slug="no-zones")
     assert "js/map.js" not in reader.get(reverse("reports:study", args=[other.slug])).content.decode()
@@ -622,3 +622,19 @@ def test_short_studies_have_a_triangle_and_days_without_unions_no_weeks_to_choos
     picker = build_picker(half.indicators.get(), visitors=visitors, current=Window(20, 20))
     assert all(week.whole is None for week in picker.weeks if sum(map(bool, week.days)) > 1)
     assert (picker.longer, picker.shorter, picker.earlier.window) == (None, None, Window(19, 19))
+
+
+def test_a_study_shows_visitors_by_day_first_then_charts_then_the_map(reader) -> None:
+    map_factory.create(map_factory.HOME, factory.GENDER)
+    answer = get(reader, "study")
+    html = answer.content.decode()
+    parts = [html.index(f'id="{name}-title"') for name in ("figures", "visitors", "indicators", "plan")]
+    assert parts == sorted(parts)
+    assert [shown.tile.kind for shown in answer.context["tiles"]] == ["indicator", "indicator", "map"]
+
+
+def test_why_charts_have_no_estimates_is_said_once(reader) -> None:
+    factory.published(factory.GENDER, factory.MANY, n=130, epsilon="0.1")
+    html = page(reader, "study")
+    assert text_of(html).count("Not reliable: ") == 1 and html.count('data-figure="figure-') == 2
+    assert text_of(html).count("? not reliable") >= 2
