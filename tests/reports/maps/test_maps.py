@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -146,7 +147,7 @@ def test_a_day_that_is_not_to_be_read_is_hatched_and_says_why(mapped) -> None:
 
 def test_small_zones_have_their_own_class_and_entry_of_the_legend(reader, mapped) -> None:
     hidden = "hidden (<%s visitors, or would reveal such a figure)"
-    assert hidden % 20 not in text_of(shown(reader, view="map"))
+    assert "would reveal" not in shown(reader, view="map")
     Study.objects.update(small_category=700)
     mapped.refresh_from_db()
     report = window_report(mapped.indicators.get(slug="home"), WHOLE)
@@ -156,7 +157,7 @@ def test_small_zones_have_their_own_class_and_entry_of_the_legend(reader, mapped
     words = [formats.reason_words(each) for each in report.estimates[1:3]]
     assert panel["texts"][1:3] == [f"{ZONES[1]}\n{words[0]}", f"{ZONES[2]}\n{words[1]}"]
     assert all(each.startswith("<") for each in words)
-    assert hidden % 700 in text_of(html)
+    assert escape(hidden % 700) in html
     scale = maps.map_scale(reports_of(mapped), options=OPTIONS)
     drawn = _legend(maps.legend(scale, mapped, options=OPTIONS), panel["classes"], area_shapes(mapped.area))
     assert hidden % 700 in [each.get_label() for each in drawn]
