@@ -87,6 +87,7 @@ class StudyDay:
     date: date
     state: str
     pending: bool
+    is_merging: bool  # a file with rows of the day is not published yet
 
     @property
     def can_be_undone(self) -> bool:
@@ -158,11 +159,24 @@ def study_rows(*, slugs: Collection[str]) -> list[dict[str, Any]]:
 def study_days(study_id: int, head: StudyHead) -> list[StudyDay]:
     """Every day of a study with its state."""
     found = {row.day: (row.state, row.pending) for row in VaultDay.objects.filter(study=study_id)}
+    merging = _days_merging(study_id) if any(pending for _, pending in found.values()) else set()
     return [
-        StudyDay(day=day, date=head.date_of(day), state=state, pending=pending)
+        StudyDay(
+            day=day,
+            date=head.date_of(day),
+            state=state,
+            pending=pending,
+            is_merging=pending and day in merging,
+        )
         for day in range(1, head.days + 1)
         for state, pending in [found.get(day, ("", False))]
     ]
+
+
+def _days_merging(study_id: int) -> set[int]:
+    states = Batch.State.MERGING, Batch.State.PUBLISHING
+    files = Batch.objects.filter(study=study_id, kind__in=Batch.FILES, state__in=states, validate_only=False)
+    return {day for days in files.values_list("days_touched", flat=True) for day in days}
 
 
 def study_batches(study_id: int) -> QuerySet[Batch]:

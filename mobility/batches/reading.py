@@ -5,8 +5,6 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from decimal import Decimal
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -24,6 +22,7 @@ from mobility.batches.dispatching import ask
 from mobility.batches.quality.facts import checks_of, columns_of_reasons, columns_of_unknown
 from mobility.batches.staging import UploadReader
 from mobility.batches.states import move, next_sign, show_life
+from mobility.batches.texts import reason_of_rows
 from mobility.extracts.chunk_plans import BYTES, WHOLE, ChunkPlan
 from mobility.extracts.profiles.definition import Profile
 from mobility.extracts.readers import RowBlock, Source
@@ -236,7 +235,7 @@ def judge(batch: Batch, study: OpenStudy) -> bool:
         batch.source["encoding"] = encodings.pop()
     profile = find_profile(study.row, batch.profile, study.definition)
     _note(batch, counts, checks_of(counts, profile=profile))
-    check_counts(counts, profile=profile, places=batch.places)
+    check_counts(counts, profile=profile, places=batch.places, of_events=batch.study.of_events)
     return True
 
 
@@ -254,7 +253,7 @@ def _note(batch: Batch, counts: RowCounts, checks: dict[str, Any]) -> None:
     )
 
 
-def check_counts(counts: RowCounts, *, profile: Profile, places: str) -> None:
+def check_counts(counts: RowCounts, *, profile: Profile, places: str, of_events: bool) -> None:
     """Refuse a file whole.
 
     Raises
@@ -277,18 +276,13 @@ def check_counts(counts: RowCounts, *, profile: Profile, places: str) -> None:
         )
         raise TooManyBadRowsError(
             text,
-            share=percent_text(Fraction(rejected, counts.rows_read)),
+            share=rejected / counts.rows_read,
             rejected=rejected,
             read=counts.rows_read,
-            limit=percent_text(profile.max_bad_share),
-            reason=worst,
-            where=Reason(_(" in column %(names)s"), names=", ".join(map(repr, columns))) if columns else "",
+            limit=float(profile.max_bad_share),
+            reason=reason_of_rows(worst, of_events=of_events),
+            where=Reason(_(" in column %(names)s"), names=columns) if columns else "",
             rows=rows,
             places=Reason(_("lines") if places == "lines" else _("rows")),
             first=", ".join(str(line) for line in counts.lines[worst]),
         )
-
-
-def percent_text(share: Decimal | Fraction) -> str:
-    """A share in percent with as few digits as needed, one at most: 0.05 -> "5%"."""
-    return f"{float(100 * share):.1f}".rstrip("0").rstrip(".") + "%"

@@ -1,13 +1,14 @@
 """States and outcomes of batches and days in words, for the pages of operators."""
 
 from django.utils.functional import Promise
-from django.utils.translation import gettext
+from django.utils.translation import gettext, override
 from django.utils.translation import gettext_lazy as _
 
 from mobility.batches.queries import StudyHead
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultDay
 from reports.base.formats import decimal, short_day, time_title
+from reports.base.reasons import Reason
 
 Words = dict[str, str | Promise]
 
@@ -94,6 +95,12 @@ CHECK_STATES: Words = {
     Batch.State.PUBLISHING: _("Finishing the check"),
     Batch.State.DONE: _("Checked"),
 }
+
+
+def reason_of_rows(code: str, *, of_events: bool) -> Reason:
+    """Why a row is unused, as a reason that can be stored."""
+    with override("en"):  # the text of the catalogue
+        return Reason(row_reason(code, of_events=of_events))
 
 
 def row_reason(reason: str, *, of_events: bool) -> str:

@@ -109,7 +109,11 @@ def _expected_columns(batch: Batch) -> dict[str, Any]:
         profile = find_profile(batch.study, batch.profile, definition)
     except ProfileMissingError:  # a later plan has no attributes of subscribers
         return {}
-    return profile_words(profile, definition)
+    return {
+        **profile_words(profile, definition),
+        "found": batch.failure.values.get("found", []),
+        "copied": profile.name if batch.rows_read else "",  # its columns are there: the values differ
+    }
 
 
 @require_POST

@@ -1,14 +1,15 @@
 """Reasons that are stored: programs read them in English, pages show them in the language of their reader."""
 
 import json
+from collections.abc import Iterable
 from typing import Any, Self
 
 from django.db import models
-from django.utils.translation import gettext
+from django.utils.translation import gettext, override
 
-from reports.base.formats import number
+from reports.base.formats import number, percent_sign, with_decimal_sign
 
-Value = str | int
+Value = str | int | float | list[str]
 _TEMPLATE, _VALUES = "template", "values"
 
 
@@ -18,7 +19,7 @@ class Reason(str):
     Parameters
     ----------
     template : an English text of the catalogue (mark it with `gettext_noop`), or any other text
-    values : of the template; a value can be a reason
+    values : of the template: a text, a reason, a number, a float for a share, a list for names in quotes
     """
 
     template: str
@@ -27,7 +28,10 @@ class Reason(str):
     def __new__(cls, template: str = "", /, **values: Value) -> Self:
         if isinstance(template, Reason):
             values, template = template.values | values, template.template
-        shown = {name: f"{value:,}" if isinstance(value, int) else value for name, value in values.items()}
+        with override("en"):
+            shown = {
+                name: value if isinstance(value, str) else _worded(value) for name, value in values.items()
+            }
         reason = super().__new__(cls, template % shown if values else template)
         reason.template, reason.values = template, values
         return reason
@@ -80,7 +84,17 @@ def words_of(said: object) -> str:
 def _worded(value: Value) -> str:
     if isinstance(value, Reason):
         return value.words
+    if isinstance(value, list):
+        return quoted(value)
+    if isinstance(value, float):
+        digits = f"{100 * value:.1f}".removesuffix(".0")
+        return with_decimal_sign(digits) + percent_sign()
     return number(value) if isinstance(value, int) else value
+
+
+def quoted(names: Iterable[str]) -> str:
+    """Names in the quotation marks of the active language: “a”, “b”; in French « a », « b »."""
+    return ", ".join(gettext("“%(name)s”") % {"name": name} for name in names)
 
 
 class ReasonField(models.TextField):  # type: ignore[type-arg]

@@ -172,7 +172,7 @@ def figure_words(each: Comparison, *, of_events: bool) -> str:
     """Name of a compared figure; of a study of events each unit is an event."""
     match each.figure:
         case "rows":
-            return gettext("Rows with duplicates")
+            return gettext("Rows, including duplicates")
         case "subscribers":
             return gettext("Events") if of_events else gettext("Subscribers")
         case "rejected":

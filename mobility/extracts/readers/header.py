@@ -1,18 +1,29 @@
 """The header of text: its delimiter and the names of its columns."""
 
 import csv
+import re
 from collections.abc import Sequence
+from itertools import accumulate
+from typing import Final
 
 import numpy as np
 from django.utils.translation import gettext_noop as _
 
 from mobility.base.errors import BatchFormatError
+from mobility.extracts.profiles.aliases import ATTRIBUTES, IDENTIFIERS, OPERATORS, ROLES, plain
 from mobility.extracts.readers import Layout, Source
 from mobility.extracts.readers.text import UTF8, encoding_of, is_bad, kinds_of_rows
+from reports.base.reasons import Reason, Value
 from reports.studies.studyfile.formats import DELIMITERS
 
 UTF8_BOM = b"\xef\xbb\xbf"
 MOST_SHOWN = 1000  # characters of names that a failure lists
+LEAST_KNOWN: Final = 2  # one name could be the value of a category
+LONGEST_NAME: Final = 40  # shorter than pseudonyms
+_DIGIT: Final = re.compile(r"\d")
+_KNOWN: Final = frozenset(
+    plain(name) for group in (*ROLES.values(), *ATTRIBUTES, OPERATORS, IDENTIFIERS) for name in group
+)
 BYTES: dict[str, str] = dict(zip(DELIMITERS, ",;\t|", strict=True))
 
 
@@ -56,7 +67,7 @@ def _columns_of(header: str, *, layout: Layout) -> tuple[str, list[str]]:
     if len(fitting) > 1 and len({tuple(names[delimiter]) for delimiter in fitting}) > 1:
         raise BatchFormatError(
             _("line 1: the header matches %(names)s: choose one of them in the profile"),
-            names=listed(fitting),
+            names=fitting,
         )
     if fitting:
         return fitting[0], names[fitting[0]]
@@ -76,26 +87,47 @@ def _names(header: str, delimiter: str) -> list[str]:
 def _misfit(names: list[str], *, wanted: tuple[str, ...], delimiter: str) -> BatchFormatError:
     missing = [name for name in wanted if name not in names]
     if missing:
-        # With few known names, line 1 may be a row of data, whose values must not be shown.
-        is_header = 2 * len(missing) <= len(wanted)
-        found = f": {listed(names)}" if is_header and sum(map(len, names)) <= MOST_SHOWN else ""
+        facts: dict[str, Value] = {"missing": missing, "count": len(names), "separator": Reason(delimiter)}
+        if _is_header(names, wanted=wanted):
+            return BatchFormatError(
+                _(
+                    "line 1: the header has no column %(missing)s, which the profile requires; it has "
+                    "%(count)s columns (separator: %(separator)s): %(found)s. Choose another profile, or "
+                    "correct the header"
+                ),
+                **facts,
+                found=shortened(names),
+            )
         return BatchFormatError(
             _(
-                "line 1: the header has no column %(missing)s, which the profile requires; it has %(count)s "
-                "columns (separator: %(separator)s)%(found)s. Choose another profile, or correct the header"
+                "line 1 does not look like a header (separator: %(separator)s; fields: %(count)s). Its "
+                "fields may be data, so they are not shown. The profile requires the column %(missing)s. Add "
+                "a header, choose another profile or create one"
             ),
-            missing=listed(missing),
-            count=str(len(names)),
-            separator=delimiter,
-            found=found,
+            **facts,
         )
     twice = [name for name in wanted if names.count(name) > 1]
     return BatchFormatError(
-        _("line 1: column %(names)s appears more than once: rename or remove one of them"),
-        names=listed(twice),
+        _("line 1: column %(names)s appears more than once: rename or remove one of them"), names=twice
     )
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names of columns, in quotes."""
-    return ", ".join(repr(name) for name in names)
+def _is_header(names: list[str], *, wanted: tuple[str, ...]) -> bool:
+    """Return whether line 1 holds names of columns: if in doubt it is a row of data, which is never shown.
+
+    A row has a time or an identifier, and so digits.
+    """
+    if 2 * sum(name in names for name in wanted) >= len(wanted):
+        return True
+    known = sum(name in wanted or plain(name) in _KNOWN for name in names)
+    may_be_names = all(
+        name.strip() and len(name) <= LONGEST_NAME and not _DIGIT.search(name) for name in names
+    )
+    return known >= LEAST_KNOWN and may_be_names and len(set(names)) == len(names)
+
+
+def shortened(names: Sequence[str]) -> list[str]:
+    """The first names, as many as a failure lists."""
+    lengths = accumulate(map(len, names))
+    shown = [name for name, length in zip(names, lengths, strict=True) if length <= MOST_SHOWN]
+    return shown if len(shown) == len(names) else [*shown, "…"]

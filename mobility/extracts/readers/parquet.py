@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mobility.base.errors import BatchFormatError
 from mobility.extracts.readers import Column, Layout, RowBlock, Texts
 from mobility.extracts.readers.compression import Buffered, is_of_storage
-from mobility.extracts.readers.header import listed
+from mobility.extracts.readers.header import shortened
 from mobility.extracts.readers.parquet_footer import RowGroup, check_footer, check_row_groups, read_row_groups
 from mobility.extracts.readers.parquet_pages import check_pages
 from mobility.extracts.readers.text import UTF8, is_bad, is_plain, kinds_of_rows
@@ -125,16 +125,17 @@ def _check_columns(reader: pq.ParquetFile, *, layout: Layout) -> None:
         raise BatchFormatError(
             _(
                 "the Parquet file has no column %(missing)s, which the profile requires; it has %(count)s "
-                "columns. Choose another profile, or rename the columns"
+                "columns: %(found)s. Choose another profile, or rename the columns"
             ),
-            missing=listed(missing),
-            count=str(len(schema.names)),
+            missing=missing,
+            count=len(schema.names),
+            found=shortened(schema.names),
         )
     for name in layout.columns:
         if schema.names.count(name) > 1:
             raise BatchFormatError(
                 _("the Parquet file has more than one column %(name)s: rename or remove one of them"),
-                name=repr(name),
+                name=[name],
             )
         problem = _problem(schema.field(name).type, name=name, layout=layout)
         if problem:
@@ -146,7 +147,7 @@ def _check_columns(reader: pq.ParquetFile, *, layout: Layout) -> None:
                 "column %(name)s has timestamps of type INT96, which do not include a time zone: write "
                 "TIMESTAMP_MICROS (in Spark: spark.sql.parquet.outputTimestampType) or text"
             ),
-            name=repr(stamp),
+            name=[stamp],
         )
 
 
@@ -163,7 +164,7 @@ def _problem(kind: pa.DataType, *, name: str, layout: Layout) -> BatchFormatErro
                     "column %(name)s contains integers: set timestamp_format in the profile to "
                     '"%(seconds)s" or "%(milliseconds)s"'
                 ),
-                name=repr(name),
+                name=[name],
                 seconds=EPOCH_S,
                 milliseconds=EPOCH_MS,
             )
@@ -179,7 +180,7 @@ def _problem(kind: pa.DataType, *, name: str, layout: Layout) -> BatchFormatErro
         text = _("column %(name)s contains floating-point numbers, which are not exact: write %(wanted)s")
     elif pa.types.is_nested(kind):  # the names of its parts could be long
         text = _("column %(name)s has a nested type: write %(wanted)s")
-    return BatchFormatError(text, name=repr(name), type=str(kind)[:100], wanted=wanted)
+    return BatchFormatError(text, name=[name], type=str(kind)[:100], wanted=wanted)
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -199,9 +200,7 @@ def _place_of(reader: pq.ParquetFile, name: str) -> int:
         column = reader.schema.column(index)
         if column.path == name and column.name == name:
             return index
-    raise BatchFormatError(
-        _("column %(name)s of the Parquet file must be plain, not nested"), name=repr(name)
-    )
+    raise BatchFormatError(_("column %(name)s of the Parquet file must be plain, not nested"), name=[name])
 
 
 def _block(batch: pa.RecordBatch, *, first: int, layout: Layout, dictionaries: "_Dictionaries") -> RowBlock:

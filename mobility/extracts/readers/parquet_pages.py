@@ -93,7 +93,7 @@ def check_pages(
                             "column %(name)s has more than %(limit)s pages in row group %(group)s of the "
                             "Parquet file: write pages of about 1 MB"
                         ),
-                        name=repr(name),
+                        name=[name],
                         limit=str(MAX_PAGES),
                         group=str(number + 1),
                     )

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import fields
 from itertools import count
 from typing import Any, Final
 
 from mobility.extracts.profiles.ages import BIRTH_YEAR as YEAR_PATTERN
 from mobility.extracts.profiles.ages import BirthRule
+from mobility.extracts.profiles.definition import Profile
 from mobility.extracts.profiles.parse import INDICATOR
 from mobility.extracts.profiles.proposals import Proposal
 from mobility.extracts.profiles.rules import ValueRule
@@ -34,6 +36,13 @@ def copy_of(profile: TypedProfile, *, taken: Collection[str]) -> Proposal:
         },
     }
     return Proposal(draft=draft)
+
+
+def built_in_as_typed(profile: Profile) -> TypedProfile:
+    """Return a profile of events or subscribers that comes with the study, as one that someone typed."""
+    names = {each.name for each in fields(TypedProfile)} - {"rules"}
+    facts = {name: getattr(profile, name) for name in names}
+    return TypedProfile(**facts, rules={slug: ValueRule() for slug in profile.columns})
 
 
 def free_name(name: str, *, taken: Collection[str]) -> str:

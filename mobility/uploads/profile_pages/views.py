@@ -11,13 +11,14 @@ from django_htmx.http import HttpResponseClientRedirect
 from mobility.base.errors import StudyClosedError
 from mobility.batches.pages.access import crumbs_to, operators_only, vault_study_or_404
 from mobility.extracts.profiles import errors
+from mobility.extracts.profiles.definition import BUILT_IN, OPT_OUT
 from mobility.extracts.profiles.parse import read_profile
 from mobility.extracts.profiles.preview import CLASS, preview, roles_of
 from mobility.extracts.profiles.proposals import Proposal
 from mobility.extracts.profiles.sample import SAMPLE_BYTES, Sample, read_sample
 from mobility.extracts.profiles.typed import TypedProfile
 from mobility.extracts.profiles.uniqueness import uniqueness_of
-from mobility.uploads.profile_pages.copies import copy_of, without_rows
+from mobility.uploads.profile_pages.copies import built_in_as_typed, copy_of, without_rows
 from mobility.uploads.profile_pages.draft import ROLES
 from mobility.uploads.profile_pages.fields import profile_fields
 from mobility.uploads.profile_pages.proposal import sent_proposal
@@ -98,7 +99,7 @@ def delete(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 def new(request: HttpRequest, slug: str) -> HttpResponse:
     """Make a profile, or a copy of one: the browser sends a file's first bytes and what was chosen so far."""
     row, definition = _study_or_404(request, slug)
-    copied = _copied(request, row)
+    copied = _copied(request, row, definition)
     context = {
         "study": definition, "sample_bytes": SAMPLE_BYTES, "crumbs": _crumbs(definition), "copied": copied
     }  # fmt: skip
@@ -159,11 +160,13 @@ def _mapping(
     }
 
 
-def _copied(request: HttpRequest, row: VaultStudy) -> TypedProfile | None:
+def _copied(request: HttpRequest, row: VaultStudy, definition: StudyDefinition) -> TypedProfile | None:
     """The profile that the form copies, or None for a new one."""
     name = (request.POST if request.method == "POST" else request.GET).get("copy")
     if not name:
         return None
+    if name in BUILT_IN and name in profile_names(row, definition) and name != OPT_OUT:
+        return built_in_as_typed(BUILT_IN[name](definition))
     found = get_object_or_404(ExtractProfile, study=row, name=name)
     return TypedProfile.from_json(found.definition)
 

@@ -10,6 +10,7 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import override
 
 from mobility.batches import outcomes, requests, texts
 from mobility.batches.publication import handover
@@ -54,12 +55,52 @@ def fragment(client, batch):
 def test_a_file_that_failed_says_what_was_expected_and_leads_to_a_new_profile(client, study, uploaded):
     link = f'href="{reverse("operator:new_profile", args=["fair"])}"'
     assert link not in html_of(client, url_of(uploaded))
-    Batch.objects.update(state=Batch.State.FAILED, failure="no column")
+    Batch.objects.update(state=Batch.State.FAILED, failure="no column", rows_read=0)
     assert link in html_of(client, url_of(uploaded))
     expected = "Columns that the profile default expects"
     says(show(client, uploaded), expected, "Subscriber msisdn", "Event time time")
     Batch.objects.update(profile="gone")  # with the attributes that a later plan does not ask for
     assert link not in html_of(client, url_of(uploaded))
+
+
+@override("en")  # requests change the language
+def test_a_file_with_other_columns_shows_them_next_to_those_expected(client, study, run_batches):
+    batch = put(client, "Numéro;Horodatage;Sexe\n1;2;3\n".encode())
+    run_batches()
+    says(
+        show(client, batch),
+        "Columns that the profile default expects",
+        "Columns in the file Numéro Horodatage Sexe",
+    )
+    french = html_of(client, url_of(batch), **{"Accept-Language": "fr"})
+    says(french, "colonnes trouvées, au nombre de 3", "«\u00a0Numéro\u00a0», «\u00a0Horodatage\u00a0»")
+    lacks(french, "'Num", "&#x27;Num")
+
+
+@override("en")
+def test_a_file_refused_for_its_values_offers_a_copy_of_its_profile(client, study, run_batches):
+    batch = put(client, extract(rows("a", "b", "c").replace("2024-05-0", "never")))
+    run_batches()
+    link = f"{reverse('operator:new_profile', args=['fair'])}?copy=default"
+    says(
+        html_of(client, url_of(batch)),
+        link,
+        "100% of rows were rejected",
+        "reason: Unreadable timestamp in column “time”",
+    )
+    french = html_of(client, url_of(batch), **{"Accept-Language": "fr"})
+    says(french, "100\u202f% des lignes", "limite\u00a0: 50\u202f%", "Horodatage illisible")
+    lacks(french, "bad_timestamp dans")
+    says(html_of(client, link), "Copy of the profile default", 'value="default-2"')
+
+
+def test_a_day_of_a_file_that_is_being_merged_is_said_to_be_processed(client, study, uploaded):
+    VaultDay.objects.update(pending=True)
+    assert "being processed" not in page(client, STUDY_URL)
+    Batch.objects.update(state=Batch.State.MERGING)
+    shown = page(client, STUDY_URL)
+    says(shown, "Wed 1 May 2024 being processed")
+    lacks(shown, "unpublished rows")
 
 
 def test_a_file_in_whose_dates_day_and_month_are_swapped_is_not_done(client, study, run_batches):

@@ -251,7 +251,7 @@ class TestCopy:
         save(client)
         for address in (LIST_URL, PROFILE_URL):
             assert f'href="{self.COPY_URL}"' in html_of(client, address)
-        assert client.get(f"{NEW_URL}?copy=default").status_code == 404
+        assert client.get(f"{NEW_URL}?copy=opt-out").status_code == 404
         assert client.post(NEW_URL, {"copy": "operator-y"}, headers=HTMX).status_code == 404
 
     def test_a_free_name_is_a_name(self):

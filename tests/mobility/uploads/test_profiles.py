@@ -112,7 +112,7 @@ def test_another_dialect_gives_the_same_tallies(make_pipeline, tmp_path):
     (checked,) = theirs.upload(other_file, profile="operator-x", validate_only=True)
     (refused,) = theirs.upload(own_file, profile="operator-x")
     assert (refused.state, theirs.tallies()) == (Batch.State.FAILED, nothing)
-    assert "no column 'ServedMSISDN'" in refused.failure
+    assert "requires the column “ServedMSISDN”" in refused.failure
     (found,) = theirs.upload(other_file, profile="operator-x")
     assert found.source["encoding"] == "latin-1"
     for name in ("rows_read", "rows_accepted", "rows_ignored", "rows_rejected", "subscriber_days", "reports"):

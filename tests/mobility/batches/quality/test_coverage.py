@@ -401,7 +401,7 @@ class TestWords:
     @pytest.mark.parametrize(
         ("now", "before", "checks", "expected"),
         [({2: day_hours(10)}, {1: FULL}, {"day_subscribers": {"2": 300}}, [
-             "Thu 2 May 2024, Rows with duplicates: 40, usually 400 (1 earlier day). Is part of the file missing?",
+             "Thu 2 May 2024, Rows, including duplicates: 40, usually 400 (1 earlier day). Is part of the file missing?",
              "Thu 2 May 2024, Subscribers: 300, usually 90 (1 earlier day). Was some data sent twice?",
          ]),
          ({3: day_hours(100, silent=(9, 10))}, {1: FULL, 2: FULL}, {}, [

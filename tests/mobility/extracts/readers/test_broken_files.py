@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from mobility.base.errors import MobilityError
 from mobility.batches.reading import check_counts
+from mobility.batches.texts import ROW_REASONS
 from mobility.extracts.chunk_plans import ChunkPlan
 from mobility.extracts.readers import Layout, Source
 from mobility.extracts.readers.chunks import GRAIN_BYTES, plan_chunks, read_chunk
@@ -99,27 +100,37 @@ def zipped(name: str, data: bytes = b"") -> bytes:
     return archive.getvalue()
 
 
+def quoted(*names: str) -> str:
+    return ", ".join(f"“{name}”" for name in names)
+
+
 def missing(*names: str, found: int, delimiter: str, shown: str = "") -> str:
     """A header without these names; `shown` are those that it has, unless it may be a row of data."""
-    listed, has = ", ".join(map(repr, names)), ", ".join(map(repr, shown.split()))
+    if shown:
+        return (
+            f"line 1: the header has no column {quoted(*names)}, which the profile requires; it has {found} "
+            f"columns (separator: {delimiter}): {quoted(*shown.split())}. Choose another profile, or correct "
+            "the header"
+        )
     return (
-        f"line 1: the header has no column {listed}, which the profile requires; it has {found} "
-        f"columns (separator: {delimiter}){has and f': {has}'}. Choose another profile, or correct the header"
+        f"line 1 does not look like a header (separator: {delimiter}; fields: {found}). Its fields may be "
+        f"data, so they are not shown. The profile requires the column {quoted(*names)}. Add a header, choose "
+        "another profile or create one"
     )
 
 
 def no_text(column: str, type_: str) -> str:
-    return f"column '{column}' has type {type_}: write text or integers"
+    return f"column “{column}” has type {type_}: write text or integers"
 
 
 COLUMN = {"bad_timestamp": "when", "empty_subscriber": "who", "empty_cell": "where"}
 
 
 def too_many(bad: int, of: int, share: str, reason: str, lines: str, *, places: str = "lines") -> str:
-    column = f" in column '{COLUMN[reason]}'" if reason in COLUMN else ""
+    column = f" in column “{COLUMN[reason]}”" if reason in COLUMN else ""
     return (
         f"{share}% of rows were rejected ({bad} of {of}; limit 50%), so nothing was published. Most "
-        f"common reason: {reason}{column} ({bad} rows, first {places} {lines}). Correct the file or "
+        f"common reason: {ROW_REASONS[reason]}{column} ({bad} rows, first {places} {lines}). Correct the file or "
         "its profile, and send it again"
     )
 
@@ -140,11 +151,17 @@ CASES: list[tuple[str, bytes | Pieces, str | Rows]] = [
     ("column missing", GOOD.replace(b",age", b",years"), missing("age", found=6, delimiter="comma", shown="who when where gender other years")),
     ("column in capitals", GOOD.replace(b"who", b"WHO"), missing("who", found=6, delimiter="comma", shown="WHO when where gender other age")),
     ("column missing with pipes", GOOD.replace(b",age", b",x").replace(b",", b"|"), missing("age", found=6, delimiter="pipe", shown="who when where gender other x")),
-    ("column twice", GOOD.replace(b"other", b"age"), "line 1: column 'age' appears more than once: rename or remove one of them"),
+    ("column twice", GOOD.replace(b"other", b"age"), "line 1: column “age” appears more than once: rename or remove one of them"),
     ("delimiter unknown", GOOD.replace(b",", b":"), missing(*ALL_FIVE, found=1, delimiter="comma")),
     ("header quoted as one", b'"' + HEAD[:-1] + b'"\n' + ROW, missing(*ALL_FIVE, found=1, delimiter="comma")),
     ("header of two delimiters", b"who,when;where,gender,age\n" + ROW, missing("when", "where", found=4, delimiter="comma", shown="who when;where gender age")),
-    ("header of a long name", b"who,when,where," + LONG[:2000] + b"\n" + ROW, missing("gender", "age", found=4, delimiter="comma")),
+    ("header of a long name", b"who,when,where," + LONG[:2000] + b"\n" + ROW, missing("gender", "age", found=4, delimiter="comma", shown="who when where …")),
+    ("header in French", "Numéro de téléphone;Horodatage;Cellule;Sexe\n".encode() + ROW,
+     missing(*ALL_FIVE, found=4, delimiter="semicolon", shown="Numéro_de_téléphone Horodatage Cellule Sexe").replace("_", " ")),
+    ("header with one known name", b"Rufnummer;Zeit;Zelle\n" + ROW, missing(*ALL_FIVE, found=3, delimiter="semicolon")),
+    ("row of known words", b"client,home,33699887766\n" + ROW, missing(*ALL_FIVE, found=3, delimiter="comma")),
+    ("row of known words without digits", b"client,home,\n" + ROW, missing(*ALL_FIVE, found=3, delimiter="comma")),
+    ("row of a pseudonym", b"client,home," + b"f" * 41 + b"\n" + ROW, missing(*ALL_FIVE, found=3, delimiter="comma")),
     # --- encodings -------------------------------------------------------------------------------
     ("UTF-16 with mark", GOOD.decode().encode("utf-16"), UTF16),
     ("UTF-16 big-endian with mark", b"\xfe\xff" + GOOD.decode().encode("utf-16-be"), UTF16),
@@ -219,26 +236,26 @@ CASES: list[tuple[str, bytes | Pieces, str | Rows]] = [
     ("Parquet encrypted", b"PARE" + bytes(100) + b"PARE",
      "the file is an encrypted Parquet file: write it without encryption (it is encrypted when it arrives)"),
     ("Parquet column missing", parquet(drop="age"),
-     "the Parquet file has no column 'age', which the profile requires; it has 4 columns. Choose another profile, or rename the columns"),
+     "the Parquet file has no column “age”, which the profile requires; it has 4 columns: “who”, “when”, “where”, “gender”. Choose another profile, or rename the columns"),
     ("Parquet column twice", parquet(more=["x"] * 3, rename={"more": "age"}),
-     "the Parquet file has more than one column 'age': rename or remove one of them"),
-    ("Parquet subscriber as float", parquet(who=[3.3e10] * 3), f"column 'who' {FLOATS}"),
+     "the Parquet file has more than one column “age”: rename or remove one of them"),
+    ("Parquet subscriber as float", parquet(who=[3.3e10] * 3), f"column “who” {FLOATS}"),
     ("Parquet subscriber as decimal with places", parquet(who=[Decimal("33.5")] * 3), no_text("who", "decimal128(3, 1)")),
     ("Parquet value as truth", parquet(gender=[True] * 3), no_text("gender", "bool")),
-    ("Parquet subscriber in a list", parquet(who=[[WHO]] * 3), "column 'who' has a nested type: write text or integers"),
-    ("Parquet value in a record", parquet(age=[{WHO: 1}] * 3), "column 'age' has a nested type: write text or integers"),
+    ("Parquet subscriber in a list", parquet(who=[[WHO]] * 3), "column “who” has a nested type: write text or integers"),
+    ("Parquet value in a record", parquet(age=[{WHO: 1}] * 3), "column “age” has a nested type: write text or integers"),
     ("Parquet subscriber as UUID", parquet(who=pa.array([bytes(16)] * 3, pa.binary(16))),
      no_text("who", "fixed_size_binary[16]")),
     ("Parquet timestamp as subscriber", parquet(who=pa.array([0] * 3, pa.timestamp("s"))), no_text("who", "timestamp[ms]")),
     ("Parquet timestamp as whole number", parquet(when=[1490439600] * 3),
-     "column 'when' contains integers: set timestamp_format in the profile to \"epoch_s\" or \"epoch_ms\""),
+     "column “when” contains integers: set timestamp_format in the profile to \"epoch_s\" or \"epoch_ms\""),
     ("Parquet timestamp as float", parquet(when=[1490439600.0] * 3),
-     "column 'when' contains floating-point numbers, which are not exact: write timestamps, text or integers"),
+     "column “when” contains floating-point numbers, which are not exact: write timestamps, text or integers"),
     ("Parquet timestamp as date", parquet(when=pa.array([17250] * 3, pa.date32())),
-     "column 'when' has type date32[day]: write timestamps, text or integers"),
+     "column “when” has type date32[day]: write timestamps, text or integers"),
     ("Parquet timestamp as INT96",
      parquet(when=pa.array([0] * 3, pa.timestamp("ns")), options={"use_deprecated_int96_timestamps": True}),
-     "column 'when' has timestamps of type INT96, which do not include a time zone: write TIMESTAMP_MICROS (in Spark: spark.sql.parquet.outputTimestampType) or text"),
+     "column “when” has timestamps of type INT96, which do not include a time zone: write TIMESTAMP_MICROS (in Spark: spark.sql.parquet.outputTimestampType) or text"),
     ("Parquet with nulls", parquet(who=[WHO, None, WHO], when=[NOON, NOON, None], gender=["F", None, None]),
      too_many(2, 3, "66.7", "empty_subscriber", "2", places="rows").replace("(2 rows, first", "(1 rows, first")),
     ("Parquet timestamps beyond all years", parquet(when=pa.array([0, 10**15, None], pa.timestamp("s"))),
@@ -256,7 +273,7 @@ def outcome(data: bytes | Pieces) -> str | Rows:
         for block in read_extract(stream, layout=coder.layout, source=source):
             coder.events_of(block, counts)
         places = "rows" if source.format == "parquet" else "lines"
-        check_counts(counts, profile=coder._profile, places=places)
+        check_counts(counts, profile=coder._profile, places=places, of_events=False)
     except MobilityError as error:
         assert error.__suppress_context__ or error.__context__ is None  # a traceback could quote a row
         return str(error)
