@@ -375,7 +375,7 @@ def test_a_column_of_too_many_pages_is_refused_at_the_first_page_too_many(monkey
                    write_batch_size=1)  # fmt: skip
     assert sum(len(block.lines) for block in read(io.BytesIO(data), "a")) == 5_000
     monkeypatch.setattr(parquet_pages, "MAX_PAGES", 100, raising=False)
-    with pytest.raises(BatchFormatError, match="column 'a' has more than 100 pages in row group 1"):
+    with pytest.raises(BatchFormatError, match="column “a” has more than 100 pages in row group 1"):
         blocks_of(io.BytesIO(data), "a")
 
 
