@@ -180,7 +180,7 @@ def _check_copy(row: VaultStudy, draft: PlanDraft) -> None:
     if row.plan_hash != draft.base_plan_hash:
         raise DraftError(
             _(
-                'the plan of study "%(slug)s" has changed since the draft was started: withdraw this draft, '
+                "The plan of study “%(slug)s” has changed since the draft was started: withdraw this draft, "
                 "and start a new one from the plan in force"
             ),
             slug=row.slug,
@@ -226,20 +226,29 @@ def _check_without_data(row: VaultStudy) -> None:
     """Raise unless the plan of a study can still be replaced."""
     if row.closed_at is not None:
         raise closed_error(row.closed_at)
-    copy = "copy it to a new study instead"
     if settings.HANDS_OVER:
         raise StudyHasDataError(
-            f'the plan of study "{row.slug}" is final: it was handed over to the analyst server; {copy}'
+            _(
+                "The plan of study “%(slug)s” is final: it was handed over to the analyst server. Copy it to "
+                "a new study instead"
+            ),
+            slug=row.slug,
         )
     if row.batches.exclude(state__in=Batch.FINAL).exists():
         raise StudyHasDataError(
-            f'the plan of study "{row.slug}" is final while a batch is waiting or running: wait until '
-            f"it ends, or {copy}"
+            _(
+                "The plan of study “%(slug)s” is final while a batch is waiting or running: wait until it "
+                "ends, or copy the plan to a new study"
+            ),
+            slug=row.slug,
         )
     if any(model.objects.filter(study=row).exists() for model in DATA):
         raise StudyHasDataError(
-            f'the plan of study "{row.slug}" is final, because rows were processed under it and their '
-            f"answers cannot be asked again; {copy}"
+            _(
+                "The plan of study “%(slug)s” is final, because rows were processed under it and their "
+                "answers cannot be asked again. Copy it to a new study instead"
+            ),
+            slug=row.slug,
         )
 
 

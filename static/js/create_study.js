@@ -78,7 +78,7 @@ document.addEventListener("htmx:configRequest", (event) => {
   sent = wanted;
   formData.set("do", sent);
   formData.delete("study_file");
-  if (!["create", "map"].includes(sent)) ["cells", "zones", "layers"].forEach((each) => formData.delete(each));
+  if (!["create", "map", "sample"].includes(sent)) ["cells", "zones", "layers"].forEach((each) => formData.delete(each));
   const sample = document.getElementById("sample-file")?.files[0];
   if (!sample) return;
   formData.set("sample", sample.slice(0, Number(form.dataset.sampleBytes)), "sample");

@@ -115,6 +115,12 @@ _FOLDED: Final = frozenset(  # of indicators: what most leave empty
 )
 _CLOCKS: Final = ("study.visitor.from", "study.visitor.to")
 MISSING: Final = "is missing"
+_SECTIONS: Final = {
+    "indicator": "indicators",
+    "study.visitor": "visitors",
+    "extract": "columns",
+    "plan": "plan",
+}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -170,6 +176,10 @@ def new_study_form(
         )
         for key, (title, names, more) in STEPS.items()
     }
+    used = {"area": any(each.value for each in steps["area"].fields), "classes": bool(typed.classes)}
+    for key, is_used in used.items():
+        if not is_used and steps[key].todo == gettext("complete"):
+            steps[key].todo = gettext("nothing chosen")
     if typed.values.get("area.cells") and steps["area"].todo == gettext("complete"):
         steps["area"].todo = gettext("files not checked yet")
     steps["indicators"].errors = errors.of("indicator")
@@ -188,6 +198,8 @@ def new_study_form(
 def listed_words(problem: Problem) -> str:
     """A problem in the list of all: by the label of its field, if it has one, and its place in the file."""
     problem = _of_form(problem)
+    if (step := _SECTIONS.get(problem.key)) is not None:
+        return problem.marked(f"“{STEPS[step][0]}”: {problem.words} ({problem.file}: {problem.key})")
     label = with_labels(problem.key, _ALL_LABELS)
     if label == problem.key:
         return problem.marked(f"{problem.file}: {problem.key}: {problem.words}")

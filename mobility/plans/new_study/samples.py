@@ -20,7 +20,7 @@ from mobility.extracts.profiles.sample import ROWS, SAMPLE_BYTES, Sample, read_s
 from mobility.extracts.profiles.timestamp_guess import timestamp_formats
 from mobility.plans.new_study.text import blank_text, short_name
 from mobility.plans.pages.draft_typed import STATIC, Typed
-from reports.studies.studyfile import StudyDefinition, parse_study
+from reports.studies.studyfile import AreaDefinition, StudyDefinition, parse_study
 from reports.studies.studyfile.formats import ISO
 from reports.studies.studyfile.numbers import NUMBER
 
@@ -59,9 +59,14 @@ def sample_of(request: HttpRequest) -> Sample | None:
     return read_sample(data, size=whole, most=None)
 
 
-def fill_in(typed: Typed, sample: Sample, *, timezone: str, first_day: date, days: int) -> None:
-    """Propose the columns that events need where the form names none, or none of this file."""
-    of_events = replace(_stand_in(), timezone=timezone, first_day=first_day, days=days)
+def fill_in(
+    typed: Typed, sample: Sample, *, area: AreaDefinition | None, timezone: str, first_day: date, days: int
+) -> None:
+    """Propose the columns that events need where the form names none, or none of this file.
+
+    `area` : cells of the study, by which their column is recognised too
+    """
+    of_events = replace(_stand_in(), timezone=timezone, first_day=first_day, days=days, area=area)
     draft = propose(replace(sample, rows=sample.rows[:ROWS]), definition=of_events).draft
     for role in ROLES:
         found, key = draft["columns"].get(role), f"extract.{role}"

@@ -13,6 +13,7 @@ from django.utils.text import slugify
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Item
 
+from mobility.plans.pages.draft_fields import derived_words
 from mobility.plans.pages.draft_typed import (
     CLASS,
     CLASS_KEYS,
@@ -130,7 +131,12 @@ def merged(text: str, typed: Typed, *, base: Tables, filename: str) -> str:
 
 
 def with_names(typed: Typed) -> Typed:
-    """Give what has a name and no short name one that is made from it."""
+    """Give what has a name and no short name one that is made from it, and what is derived a name."""
+    for row in typed.rows:
+        derived, own = typed.values.get(f"{row}.derive", ""), (f"{row}.name", f"{row}.slug")
+        if derived and not any(typed.values.get(key, "").strip() for key in own):
+            words = derived_words(derived)
+            typed.values |= {own[0]: words[:1].upper() + words[1:], own[1]: derived}
     for owner in ("study", *typed.rows, *typed.classes):
         name, slug = typed.values.get(f"{owner}.name", ""), typed.values.get(f"{owner}.slug", "")
         if name.strip() and not slug.strip():

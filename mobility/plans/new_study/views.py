@@ -57,7 +57,7 @@ from reports.base.reasons import words_of
 from reports.privacy.location_texts import noise_words
 from reports.privacy.statement.locations import location_protection
 from reports.studies.models import Study
-from reports.studies.studyfile import Problem, StudyDefinition, StudyFileError
+from reports.studies.studyfile import AreaDefinition, Problem, StudyDefinition, StudyFileError
 from reports.studies.studyfile.numbers import NUMBER
 from reports.studies.studyfile.redraft import Tables, tables_of
 from reports.transfer.studies import StudyExistsError, plan_hash
@@ -92,7 +92,8 @@ class Answer:
     listed: list[str] = field(default_factory=list)
     promise: UnconfirmedError | None = None
     other_draft: int | None = None
-    area: dict[str, Any] | None = None
+    area: AreaDefinition | None = None
+    area_problems: list[Problem] = field(default_factory=list)
     refused_sample: str = ""
     doubt_of_times: str = ""
     is_too_long: bool = False
@@ -167,9 +168,6 @@ def _sync(form: NewStudyForm, answer: Answer, sample: Sample | None) -> None:
         return
     base = tables_of_text(text if form.base is None else form.base, filename=form.filename)
     typed = typed_of_text(base) if form.base is None else Typed.sent(form.fields)
-    if sample is not None and form.action == READ_SAMPLE:
-        study = base["study"] if isinstance(base.get("study"), dict) else {}
-        fill_in(typed, sample, **_days_of(study))
     answer.new = _act(form.action, typed, sample)
     try:
         text = merged(text, with_names(typed), base=base, filename=form.filename)
@@ -182,16 +180,22 @@ def _sync(form: NewStudyForm, answer: Answer, sample: Sample | None) -> None:
         ) from None
     answer.text, answer.tables = text, tables_of_text(text, filename=form.filename)
     answer.typed = typed_of_text(answer.tables)
+    if form.action == SHOW_MAP or (form.action == READ_SAMPLE and form.files):
+        answer.area, answer.area_problems = read_area_of(
+            answer.tables, read=form.read, filename=form.filename
+        )
     if sample is not None:
-        _fill_in_format(form, answer, sample)
+        _fill_in(form, answer, sample)
 
 
-def _fill_in_format(form: NewStudyForm, answer: Answer, sample: Sample) -> None:
-    """Read the times of the sample again with the days that the form has now."""
+def _fill_in(form: NewStudyForm, answer: Answer, sample: Sample) -> None:
+    """Propose columns of the sample, and read its times again with the days that the form has now."""
     typed, study = answer.typed, answer.tables.get("study")
     if typed is None or answer.text is None:
         return
     days = _days_of(study if isinstance(study, dict) else {})
+    if form.action in (READ_SAMPLE, SHOW_MAP):
+        fill_in(typed, sample, area=answer.area, **days)
     answer.doubt_of_times = fill_in_format(typed, sample, **days)
     answer.text = merged(answer.text, typed, base=answer.tables, filename=form.filename)
     answer.tables = tables_of_text(answer.text, filename=form.filename)
@@ -225,9 +229,7 @@ def _check(request: HttpRequest, form: NewStudyForm, answer: Answer, *, like: St
     answer.problems, answer.definition = quick_check(answer.tables, like=like, filename=form.filename)
     if form.action == SHOW_MAP:
         check_size(request)
-        area, problems = read_area_of(answer.tables, read=form.read, filename=form.filename)
-        answer.problems += problems
-        answer.area = None if area is None else map_of(area)
+        answer.problems += answer.area_problems
 
 
 def _create(
@@ -284,7 +286,7 @@ def _page(
         "text": shown,
         "is_text_new": shown != form.shown_text or request.method == "GET",
         "base": form.base if request.method == "GET" else shown,
-        "area": answer.area,
+        "area": map_of(answer.area) if answer.area is not None and form.action == SHOW_MAP else None,
         "is_area_read": form.action == SHOW_MAP,
         "refused_sample": answer.refused_sample,
         "new": answer.new,

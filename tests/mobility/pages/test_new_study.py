@@ -21,7 +21,7 @@ from reports.studies.studyfile import StudyDefinition
 from tests.demo_study import parsed_study
 from tests.mobility.class_study import class_text
 from tests.mobility.pages import pages
-from tests.mobility.pages.pages import field_of, file, html_of, lacks, mechanisms_of, said, says
+from tests.mobility.pages.pages import field_of, file, html_of, lacks, mechanisms_of, said, says, text_of
 from tests.mobility.pages.small_study import STUDY, definition_of
 
 pytestmark = pages.AS_ADMINISTRATOR
@@ -91,6 +91,60 @@ def test_a_study_is_made_from_a_sample_without_writing_its_file(client):
             else ""
         )
         lacks(kept, "Durand", "3361234")
+
+
+FRENCH = "N° abonné;Date heure;{};Sexe\n" + "".join(
+    f"3361234{n:04d};2024-05-01T1{n % 10}:00:00;c{n % 3};F\n" for n in range(20)
+)
+
+
+def test_columns_with_french_names_are_proposed(client):
+    walk = Walk(client)
+    walk.change("sample", {"sample": file(FRENCH.format("Identifiant cellule"), "sample")})
+    assert 'subscriber = "N° abonné"\ntimestamp = "Date heure"\ncell = "Identifiant cellule"' in walk.text
+    walk = Walk(client)
+    walk.change(
+        "sample",
+        {"sample": file(FRENCH.format("Lieu").replace("N° abonné", "Numero de telephone"), "sample")},
+    )
+    assert 'subscriber = "Numero de telephone"' in walk.text and "cell =" not in walk.text
+
+
+@pytest.mark.parametrize("last", ["map", "sample"])
+def test_the_cell_column_of_a_sample_is_found_by_the_cells_of_the_study(client, last):
+    """Whichever of the two files was chosen first."""
+    files = {"cells": file("cell_id,lon,lat\nc0,6,47\nc1,6,47\nc2,6,47\n", "cells.csv")}
+    sample = {"sample": file(FRENCH.format("Lieu"), "sample")}
+    walk = Walk(client)
+    walk.change("sample", sample)
+    assert "cell =" not in walk.text
+    walk.change(last, files | {"sample": file(FRENCH.format("Lieu"), "sample")}, area__cells="cells.csv")
+    assert 'cell = "Lieu"' in walk.text
+
+
+def test_a_daily_indicator_is_named_after_what_is_derived(client):
+    walk = Walk(client)
+    walk.change("add-daily")
+    walk.change(**{"indicator-0__derive": "visit_duration"})
+    assert 'name = "Duration of the visit"' in walk.text and 'slug = "visit_duration"' in walk.text
+    walk.change(**{"indicator-0__name": "", "indicator-0__derive": "main_zone"})
+    assert "Zone in which" not in walk.text and 'slug = "visit_duration"' in walk.text
+
+
+def test_a_step_that_may_be_left_out_is_not_complete_before_something_is_chosen(client):
+    walk = Walk(client)
+    steps = text_of(walk.html)
+    assert steps.count("nothing chosen") == 2 and "Cells and zones (optional) nothing chosen" in steps
+    walk.change("add-class", area__cells="cells.csv")
+    says(walk.html, "files not checked yet")
+    lacks(walk.html, "nothing chosen")
+
+
+def test_a_study_without_indicators_is_told_so_by_the_name_of_the_step(client):
+    walk = Walk(client)
+    assert walk.change("create").status_code == 422
+    says(walk.html, "“Indicators”: is missing (study.toml: indicator)")
+    lacks(walk.html, "study.toml: indicator: is missing")
 
 
 def test_times_of_a_sample_get_their_format_once_the_days_are_known(client):
