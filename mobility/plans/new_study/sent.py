@@ -54,6 +54,10 @@ class NewStudyForm:
             like=request.POST.get("like", ""),
         )
 
+    def first(self, name: str) -> str:
+        """First value of a field; empty if it was not sent."""
+        return next(iter(self.fields.get(name, [])), "")
+
     @property
     def shown_text(self) -> str:
         """The study file for the page, where it can be corrected; empty when it is not text."""

@@ -23,6 +23,7 @@ from mobility.plans.pages.draft_typed import (
     JOINT,
     KEYS,
     PLAN,
+    SLOTS,
     STATIC,
     STUDY,
     Typed,
@@ -46,6 +47,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Callable[[str], Any]]]] = {
     "extract": {"subscriber": str, "timestamp": str, "timestamp_format": str, "cell": str},
     "area": {"cells": str, "zones": str, "zone_column": str, "layers": lines, "water": str, "land": str},
     "plan": PLAN,
+    "slots": {key: SLOTS[key] for key in ("epsilon_day", "slots_per_day")},
 }
 _SLUG: Final = re.compile(r"[^a-z0-9_-]+")
 _ONE_LINE: Final = 80
@@ -228,8 +230,9 @@ def _change(document: Any, edits: list[Edit], rows: list[Rows], *, item: Callabl
             table.pop(edit.key, None)
         else:
             table[edit.key] = item(edit.value)
-    if "area" in document and not document["area"]:  # an empty one would lack its cells
-        del document["area"]
+    for section in ("area", "slots"):  # an empty one would lack its cells, or need zones
+        if section in document and not document[section]:
+            del document[section]
     for each in rows:
         _change_rows(document, each, item=item)
 

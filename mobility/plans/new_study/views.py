@@ -7,7 +7,7 @@ from zoneinfo import available_timezones
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -19,7 +19,6 @@ from mobility.base.errors import MobilityError, StudyMissingError
 from mobility.batches.texts import megabytes
 from mobility.extracts.profiles.errors import PreviewError
 from mobility.extracts.profiles.sample import SAMPLE_BYTES, Sample
-from mobility.plans.class_shares import CLASSES, EPSILON, named_classes
 from mobility.plans.drafts import DraftOpenError, draft_new_study
 from mobility.plans.models import PlanDraft
 from mobility.plans.new_study.area_map import at_fields, map_of, read_area_of
@@ -33,8 +32,8 @@ from mobility.plans.new_study.samples import (
     sample_of,
 )
 from mobility.plans.new_study.sent import NewStudyForm, StudyFormError, check_given, check_size
+from mobility.plans.new_study.simulation import cap_of, simulator_query, used_values
 from mobility.plans.new_study.text import (
-    FIELDS,
     FORM_BYTES,
     FormTextError,
     blank_text,
@@ -47,10 +46,10 @@ from mobility.plans.new_study.text import (
 )
 from mobility.plans.pages.draft_edit import ADDS
 from mobility.plans.pages.draft_fields import certified_words
-from mobility.plans.pages.draft_typed import CLASS, ORIGIN, STATIC, Typed, kind_of_table, rows_of
-from mobility.plans.pages.simulated import use_classes
+from mobility.plans.pages.draft_typed import DAILY, STATIC, Typed
+from mobility.plans.pages.simulated import CAP, use_cap, use_classes
 from mobility.plans.pages.simulator_form import recommendation_for
-from mobility.plans.pages.simulator_source import ASKED, asked_query, typed_source
+from mobility.plans.pages.simulator_source import typed_source
 from mobility.vault.queries import find_study
 from reports.accounts.access import administrators_only
 from reports.base.reasons import words_of
@@ -64,6 +63,7 @@ from reports.transfer.studies import StudyExistsError, plan_hash
 
 CREATE, SHOW_MAP, READ_SAMPLE = "create", "map", "sample"
 MAX_NOTES: Final = 10  # on a page
+IS_CAP_NEW: Final = "cap_is_new"  # not yet in the indicators that the text of this browser tab has
 
 
 class UnconfirmedError(Exception):
@@ -98,6 +98,7 @@ class Answer:
     doubt_of_times: str = ""
     is_too_long: bool = False
     new: str = ""
+    cap: str = ""
 
 
 @require_http_methods(["GET", "POST"])
@@ -144,7 +145,7 @@ def _start(request: HttpRequest) -> HttpResponse:
     typed = typed_of_text(tables)
     form = NewStudyForm(text=text.encode(), base=text, like="" if like is None else like.slug)
     answer = Answer(text=text, typed=typed, tables=tables)
-    if used := _used(request.GET):
+    if used := used_values(request.GET):
         # Every value of the simulator is a change, also one that a blank form already has.
         bare = Typed({name: value for name, value in typed.values.items() if name not in used}, typed.rows)
         bare.values |= dict.fromkeys(used, "")
@@ -154,6 +155,7 @@ def _start(request: HttpRequest) -> HttpResponse:
         typed.values |= used
         answer.text = merged(text, typed, base=tables, filename="")
         answer.tables = tables_of_text(answer.text, filename="")
+        answer.cap = cap_of(request.GET.get(CAP, ""))
     answer.problems, answer.definition = quick_check(answer.tables, like=like, filename="")
     return _page(request, form, answer, None, is_final=False)
 
@@ -169,6 +171,9 @@ def _sync(form: NewStudyForm, answer: Answer, sample: Sample | None) -> None:
     base = tables_of_text(text if form.base is None else form.base, filename=form.filename)
     typed = typed_of_text(base) if form.base is None else Typed.sent(form.fields)
     answer.new = _act(form.action, typed, sample)
+    answer.cap = cap_of(form.first(CAP))
+    if answer.cap and typed.kind_of(answer.new) == DAILY:
+        typed.values[f"{answer.new}.max_values"] = answer.cap
     try:
         text = merged(text, with_names(typed), base=base, filename=form.filename)
     except FormTextError:
@@ -180,6 +185,9 @@ def _sync(form: NewStudyForm, answer: Answer, sample: Sample | None) -> None:
         ) from None
     answer.text, answer.tables = text, tables_of_text(text, filename=form.filename)
     answer.typed = typed_of_text(answer.tables)
+    if answer.cap and form.first(IS_CAP_NEW):
+        use_cap(answer.typed, answer.cap)
+        _take_over(form, answer)
     if form.action == SHOW_MAP or (form.action == READ_SAMPLE and form.files):
         answer.area, answer.area_problems = read_area_of(
             answer.tables, read=form.read, filename=form.filename
@@ -197,8 +205,14 @@ def _fill_in(form: NewStudyForm, answer: Answer, sample: Sample) -> None:
     if form.action in (READ_SAMPLE, SHOW_MAP):
         fill_in(typed, sample, area=answer.area, **days)
     answer.doubt_of_times = fill_in_format(typed, sample, **days)
-    answer.text = merged(answer.text, typed, base=answer.tables, filename=form.filename)
-    answer.tables = tables_of_text(answer.text, filename=form.filename)
+    _take_over(form, answer)
+
+
+def _take_over(form: NewStudyForm, answer: Answer) -> None:
+    """Change the text as the form was changed."""
+    if answer.typed is not None and answer.text is not None:
+        answer.text = merged(answer.text, answer.typed, base=answer.tables, filename=form.filename)
+        answer.tables = tables_of_text(answer.text, filename=form.filename)
 
 
 def _act(action: str, typed: Typed, sample: Sample | None) -> str:
@@ -290,6 +304,8 @@ def _page(
         "is_area_read": form.action == SHOW_MAP,
         "refused_sample": answer.refused_sample,
         "new": answer.new,
+        "cap": answer.cap,
+        "is_cap_new": request.method == "GET",
         "is_too_long": answer.is_too_long,
         "sample_bytes": SAMPLE_BYTES,
         "max_mb": megabytes(settings.FILE_UPLOAD_MAX_MEMORY_SIZE),
@@ -297,7 +313,7 @@ def _page(
     }
     if answer.typed is not None:
         problems = at_fields(answer.problems, answer.tables, filename=form.filename)
-        simulated = _simulator_query(answer.tables)
+        simulated = simulator_query(answer.tables)
         fields = new_study_form(
             answer.typed,
             problems=problems,
@@ -333,48 +349,3 @@ def _like(slug: str) -> StudyDefinition | None:
 
 def _own_timezone() -> str:
     return settings.TIME_ZONE if settings.TIME_ZONE != "UTC" else "Europe/Paris"
-
-
-def _used(query: QueryDict) -> dict[str, str]:
-    """Values of the simulator, by the names of fields."""
-    names = {f"{section}.{key}" for section, keys in FIELDS.items() for key in keys}
-    return {name: value for name, value in query.items() if name in names and isinstance(value, str)}
-
-
-def _simulator_query(tables: Tables) -> str:
-    """Numbers of this study for the simulator, which has no draft to look at yet."""
-    query = QueryDict(mutable=True)
-    plan, study = (tables[key] if isinstance(tables.get(key), dict) else {} for key in ("plan", "study"))
-    rows = [each for each in tables.get("indicator", []) if isinstance(each, dict)]
-    sizes = {
-        each.get("slug"): len(each["categories"])
-        for each in rows
-        if isinstance(each.get("categories"), list) and len(each["categories"]) > 1
-    }
-    derived = [each for each in rows if "derive" in each and kind_of_table(each) != ORIGIN]
-    found = {
-        "days": study.get("days"),
-        "indicators": len(rows) or None,
-        "daily": len(derived),
-        "categories": max(sizes.values(), default=0) or None,
-        **{
-            key: plan.get(key)
-            for key in ("mechanism", "unit", "epsilon", "epsilon_first", "window_days", "presence_epsilon")
-        },
-    }
-    plain = [each for each in rows if isinstance(each.get("slug"), str) and each["slug"] in sizes]
-    if rows and len(plain) == len(rows):  # of others, the study file alone does not tell the size
-        found[ASKED] = asked_query(
-            (
-                str(each.get("name") or each["slug"]),
-                "daily" if each in derived else "static",
-                sizes[each["slug"]],
-            )
-            for each in rows
-        )
-    epsilons = {str(each.get("slug")): each.get("epsilon") for each in rows_of(tables, CLASS)}
-    if names := named_classes(" ".join(epsilons)):
-        found[CLASSES] = " ".join(slug for slug, _ in names)
-        found |= {f"{EPSILON}{slug}": epsilons[slug] for slug, _ in names}
-    query.update({key: str(value) for key, value in found.items() if value is not None})
-    return query.urlencode()

@@ -49,6 +49,11 @@ def query_for_new_study(form: SimulatorForm) -> str:
         of_study["study.expected_subscribers"] = str(people)
     if classes := form.setting.classes:
         of_study[CLASSES] = classes_text(classes)
+    if form.cleaned_data["slots_epsilon"] is not None:
+        of_study |= {key: _text(form, name) for name, key in SLOTS.items()}
+    cap = form.cleaned_data.get(CAP)
+    if cap is not None and cap < form.cleaned_data["days"] and form.cleaned_data["mechanism"] != STREAM:
+        of_study[CAP] = str(cap)
     return _query({**_plan(form), **of_study})
 
 
@@ -97,14 +102,19 @@ def use(typed: Typed, query: QueryDict) -> None:
     if mechanism == STREAM:
         cap = ""  # it follows from the window
     if cap is not None:
-        rows = [row for row in typed.rows if typed.kind_of(row) != ORIGIN]
-        derived = {typed.values.get(f"{row}.slug") for row in rows if typed.values.get(f"{row}.derive")}
-        daily = [row for row in typed.rows if _is_daily(typed, row, derived)]
-        typed.values |= {f"{row}.max_values": cap for row in daily}
+        use_cap(typed, cap)
     use_classes(typed, query)
     if parts:
         row = typed.add(JOINT)
         typed.values |= {f"{row}.parts": "\n".join(parts), f"{row}.slug": "_and_".join(parts)[:64]}
+
+
+def use_cap(typed: Typed, cap: str) -> None:
+    """Put the maximum answers per person into all daily indicators of a form."""
+    rows = [row for row in typed.rows if typed.kind_of(row) != ORIGIN]
+    derived = {typed.values.get(f"{row}.slug") for row in rows if typed.values.get(f"{row}.derive")}
+    daily = [row for row in typed.rows if _is_daily(typed, row, derived)]
+    typed.values |= {f"{row}.max_values": cap for row in daily}
 
 
 def use_classes(typed: Typed, query: QueryDict) -> None:

@@ -1,16 +1,19 @@
 """Predict accuracy and risks of a plan, before anything is collected; all state is in the address."""
 
+import re
 from dataclasses import astuple
 from math import ceil, isfinite
-from typing import Any
+from typing import Any, get_args
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_GET
 
 from ldp.errors import LdpError, NoReportsError
+from ldp.privacy.plans import Mechanism
 from mobility.plans.models import PlanDraft
 from mobility.plans.pages.simulated import (
     people_entered,
@@ -22,6 +25,7 @@ from mobility.plans.pages.simulator_form import WORST, SimulatorForm
 from mobility.plans.pages.simulator_source import crumbs_of, source_of
 from reports.accounts.access import overseers_only
 from reports.base import formats
+from reports.base.reasons import Reason
 from reports.base.status import Status
 from reports.estimates import texts as estimates_texts
 from reports.numbers import texts as number_texts
@@ -34,6 +38,7 @@ from reports.simulator.combinations import costs
 from reports.simulator.deployments import DEPLOYMENTS
 from reports.simulator.example import MOST_BARS, draw_example, example_figure, example_report
 from reports.simulator.slots import SlotSetting, slot_rows
+from reports.simulator.texts import mechanism_words
 from reports.studies.policies import Role, roles_of
 
 BADGES = {
@@ -79,7 +84,7 @@ def result_context(form: SimulatorForm) -> dict[str, Any]:
     try:
         found = model.simulate(setting)
     except LdpError as error:
-        return {"impossible": str(error)}
+        return {"impossible": _refusal(error, form)}
     return {
         "setting": setting,
         "summary": texts.summary(found),
@@ -107,6 +112,26 @@ def result_context(form: SimulatorForm) -> dict[str, Any]:
         **_ranking(found, form=form),
         **_wanted(setting, form=form),
     }
+
+
+def _refusal(error: LdpError, form: SimulatorForm) -> Reason:
+    """Reason for which a plan is not possible, by the names of fields and indicators."""
+    text = str(error)
+    if text.startswith("presence_epsilon must be absent"):
+        return Reason(
+            _(
+                "Leave %(field)s empty: with this plan, the noise of several counts would add up in each "
+                "figure. Presence noise needs a mechanism whose answers name one category, and indicators "
+                "that are no numbers, hours, moves or combinations"
+            ),
+            field=[str(form["presence_epsilon"].label)],
+        )
+    names = {name: str(field.label) for name, field in form.fields.items() if "_" in name}
+    names |= {each.slug: each.name for each in form.setting.questions}
+    names |= {each: mechanism_words(each) for each in get_args(Mechanism)}
+    keys = sorted(names, key=len, reverse=True)
+    found = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, keys))})(?![\w-])")
+    return Reason(found.sub(lambda key: f"“{names[key[0]]}”", text))
 
 
 def _row(row: model.Row) -> dict[str, Any]:

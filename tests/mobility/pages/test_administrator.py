@@ -347,7 +347,10 @@ class TestSimulator:
             ("&combine_1=age", "Choose at least two indicators to combine."),
             ("&combine_1=age&combine_2=age", "Choose each indicator only once."),
             ("&combine_1=age&combine_2=visit_duration", "Combination: Age / "),
-            ("&combine_1=age&combine_2=region&mechanism=spl-grr", "must be absent under spl-grr"),
+            (
+                "&combine_1=age&combine_2=region&mechanism=spl-grr",
+                "must be absent under “spl-grr: all indicators for each person; each",
+            ),
         ):
             assert words in shown(client, start + query), query
 
@@ -370,7 +373,10 @@ class TestSimulator:
             assert (words in text, "Expected accuracy" in text) == (True, False), query
         for query, words in (
             ("?mechanism=rsfd-grr&unit=attribute&daily=1", "must be static"),
-            ("?mechanism=smp-oue&presence_epsilon=1", "presence_epsilon must be absent under smp-oue"),
+            (
+                "?mechanism=smp-oue&presence_epsilon=1",
+                "Leave “Presence epsilon (leave empty for exact totals)” empty",
+            ),
             ("?visitors=1&indicators=50&stay=1", "too few people would report on this indicator"),
             ("?visitors=100&wanted=0.01", "up to 20 achieves this accuracy. The best possible accuracy is ±"),
         ):

@@ -361,7 +361,7 @@ class TestStudy:  # the next version of a study's plan, and copies of studies
         assert "is final, because rows were processed under it" in shown
         assert "Draft another version" not in shown
         response = client.post("/administrator/fair/draft/", follow=True)
-        assert "copy it to a new study instead" in said(response)
+        assert "Copy it to a new study instead" in said(response)
         assert not PlanDraft.objects.exists()
         client.post("/administrator/fair/draft/", {"copy_to": "fair-2"})
         draft = PlanDraft.objects.get()

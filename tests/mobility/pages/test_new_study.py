@@ -112,7 +112,7 @@ def test_columns_with_french_names_are_proposed(client):
 
 @pytest.mark.parametrize("last", ["map", "sample"])
 def test_the_cell_column_of_a_sample_is_found_by_the_cells_of_the_study(client, last):
-    """Whichever of the two files was chosen first."""
+    """The order in which the two files are chosen does not matter."""
     files = {"cells": file("cell_id,lon,lat\nc0,6,47\nc1,6,47\nc2,6,47\n", "cells.csv")}
     sample = {"sample": file(FRENCH.format("Lieu"), "sample")}
     walk = Walk(client)
@@ -368,6 +368,40 @@ def test_fewer_days_need_no_other_maximum_unless_it_was_typed_for_daily_indicato
     ):  # fmt: skip
         html = html_of(client, f"/administrator/simulator/?{query}&visitors=1000")
         assert ("Nothing was simulated" in html, "Expected accuracy" in html) == (is_refused, not is_refused)
+
+
+def test_the_simulator_gives_answers_per_person_and_slots_to_a_new_study(client):
+    """Also to daily indicators that the text of this tab has already, and to those that come later."""
+    query = "/administrator/simulator/?mechanism=smp-grr&daily=1&indicators=1&cap=2"
+    query += "&slots_epsilon=0.5&slots_per_day=8&slots_zones=4"
+    (link,) = re.findall(r'href="/administrator/create/(\?[^"]+)"', html_of(client, query))
+    walk = Walk(client)
+    walk.change("add-daily")
+    walk.change(**{"indicator-0__derive": "visit_duration"})
+    begun = walk.text
+    walk = Walk(client, unescape(link))
+    assert (
+        "epsilon_day = 0.5\nslots_per_day = 8" in walk.text
+        and fields_of(walk.html)["slots.epsilon_day"] == "0.5"
+    )
+    says(walk.html, "From the simulator: at most 2 answers per person")
+    walk.change(text=begun)  # as the browser does with what was begun
+    assert (walk.text.count("max_values = 2"), walk.text.count("epsilon_day = 0.5")) == (1, 1)
+    walk.change(**{"indicator-0__max_values": ""})
+    walk.change("add-daily")
+    assert walk.text.count("max_values = 2") == 1  # later changes win
+    assert (
+        "cap"
+        not in html_of(client, query.replace("cap=2", "cap=7")).partition("/administrator/create/")[2][:400]
+    )
+
+
+def test_a_step_of_time_slots_that_is_emptied_leaves_the_text(client):
+    walk = Walk(client)
+    walk.change(slots__epsilon_day="0,5")
+    assert "[slots]\nepsilon_day = 0.5" in walk.text
+    walk.change(slots__epsilon_day="")
+    assert "slots" not in walk.text
 
 
 def test_the_simulator_is_told_that_a_visitor_category_is_not_daily(client):

@@ -89,7 +89,7 @@ def test_a_file_refused_for_its_values_offers_a_copy_of_its_profile(client, stud
         "reason: Unreadable timestamp in column “time”",
     )
     french = html_of(client, url_of(batch), **{"Accept-Language": "fr"})
-    says(french, "100\u202f% des lignes", "limite\u00a0: 50\u202f%", "Horodatage illisible")
+    says(french, "100\u202f% des lignes", "50\u202f%)", "Horodatage illisible")
     lacks(french, "bad_timestamp dans")
     says(html_of(client, link), "Copy of the profile default", 'value="default-2"')
 

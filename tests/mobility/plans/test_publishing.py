@@ -270,7 +270,7 @@ class TestReplacing:
             Batch.objects.filter(pk=batch.pk).update(state="failed", failure="too many bad rows")
             assert obstacle(SLUG) == ""
         day = VaultDay.objects.create(study=VaultStudy.objects.get(), day=1)
-        assert "copy it to a new study instead" in obstacle(SLUG)
+        assert "Copy it to a new study instead" in obstacle(SLUG)
         with pytest.raises(StudyHasDataError, match="their answers cannot be asked again"):
             publish_draft(draft, revision=2, by="adam")
         day.delete()
