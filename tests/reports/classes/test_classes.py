@@ -195,7 +195,10 @@ def test_what_needs_one_channel_is_refused(reader):
         bundle_of(study)
     with pytest.raises(PopulationError, match="classes answer with different epsilons"):
         synthesise(study, seed=1)
-    for name in ("movement", "compare", "days", "forecast_indicator"):
+    compared = reader.get(reverse("reports:compare", args=[study.slug, "gender"])).content.decode()
+    assert "Comparisons are not available for this study yet" in compared
+    assert "Select what to compare" not in compared and "Open the report" in compared
+    for name in ("movement", "days", "forecast_indicator"):
         assert reader.get(reverse(f"reports:{name}", args=[study.slug, "gender"])).status_code == 200, name
 
 
