@@ -35,6 +35,7 @@ from reports.estimates.page import weekdays, window_page
 from reports.estimates.picker import kept_days
 from reports.estimates.queries import Counts, WindowError, visitor_unions
 from reports.estimates.texts import values_switch
+from reports.flows.pairs import place_pairs
 from reports.privacy.statement.document import protections
 from reports.studies.texts import crumbs_to, status_reason
 
@@ -75,6 +76,10 @@ def _view_context(view: View, *, visitors: Counts) -> dict[str, Any]:
     return window | {
         "view": view,
         "joint": view.joint,
+        "is_joint": not view.joint.is_single,
+        "is_flow": any(
+            pair.indicator == view.joint.indicator for pair in place_pairs(view.joint.indicator.study)
+        ),
         "weekdays": weekdays(),
         "bases": texts.base_titles(),
         "has_third": view.third is not None,

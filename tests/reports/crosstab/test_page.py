@@ -98,6 +98,7 @@ def test_the_page_has_table_answer_and_a_link_to_the_answer(reader, study) -> No
 def test_each_cell_has_its_figure_and_those_that_may_be_zero_are_faded(reader) -> None:
     published(AGE, TOWN, epsilon="1")
     html = reader.get(f"{PAGE}?rows=age").content.decode()
+    html = html[html.index('id="question"') :]
     body = html[html.index("<tbody>") : html.index("</tbody>")]
     assert len(re.findall(r'<td class="number crosstab-\d">', body)) == 3 * 6
     faded = re.findall(r'crosstab-0">[^<]*<br><span class="small">(\S+) to', body)
@@ -122,7 +123,9 @@ def test_an_interval_below_zero_is_not_said_to_hold_it(reader, monkeypatch) -> N
 
 def test_days_and_layout_are_kept_by_links_and_forms(reader, study) -> None:
     html = reader.get(f"{PAGE}?from=2024-05-31&to=2024-06-01&shares=row&{QUESTION}").content.decode()
-    assert html.count('name="only-age" value="0,1"') == 1  # hidden, in the form of the table
+    assert html.count('name="only-age" value="0,1"') == 2  # hidden, in the forms of days and table
+    assert html.index('id="windows"') < html.index('id="question"')  # the days are chosen in a menu above
+    assert re.search(r'aria-current="page">Cross-tabulation</a>', html)
     assert 'name="shares" value="row"' in html and 'name="from" value="2024-05-31"' in html
     links = Markup(html).links
     asked = "indicator=age_town&rows=town&shares=row&only-age=0,1&only-town=0"
@@ -485,7 +488,7 @@ def made(reader, query: str, slug: str = "age_town"):
 
 def test_a_link_shows_the_answer_and_the_table_to_anyone(reader) -> None:
     published(AGE, TOWN, epsilon="6")
-    page = unescape(reader.get(f"{PAGE}?{SHARED}").content.decode())
+    page = unescape(reader.get(f"{PAGE}?{SHARED}").content.decode()).split('id="question"')[1]
     _, html = shared(reader, f"{PAGE}?{SHARED}")
     for pattern in (r"an estimated [\d.]+% of visitors \(95% interval [^)]*\)", r"(?s)<tbody>.*?</tbody>"):
         assert re.search(pattern, html)[0] == re.search(pattern, page)[0]
