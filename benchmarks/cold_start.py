@@ -37,7 +37,7 @@ def main() -> None:
                 np.repeat(reports[:, np.newaxis], _DAYS, axis=1) if is_daily else reports,
                 delta,
                 index=index,
-                is_unary=isinstance(plan.answer_channel(index), ldp.UnaryChannel),
+                is_unary=plan.is_unary(index),
                 sign=1,
             )
 

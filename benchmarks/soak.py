@@ -179,16 +179,22 @@ def sanitise(plan: ldp.PlanSpec, *, key: bytes) -> ldp.Delta:
     def reports(static: Sequence[Values], daily: Values, *, day: int) -> tuple[Reports, ...]:
         return sanitiser.reports(truth().pseudonyms, [*static, daily][: plan.d], day=day)
 
-    words = list(reports([*people().static.values()], nothing, day=1))
-    if plan.indicators[-1].slug == DAILY:
-        answered = sanitiser.answer_days(plan.d - 1, truth().pseudonyms)
-        durations = np.ascontiguousarray(people().durations.T)
-        no_static, by_day = [nothing] * (plan.d - 1), []
-        for day in range(plan.days):
-            answers = answered >> np.uint64(day) & np.uint64(1) == 1
-            values = np.where(answers, durations[day], nothing)
-            by_day.append(reports(no_static, values, day=day + 1)[-1])
-        words[-1] = np.stack(by_day, axis=1)
+    static = [*people().static.values()]
+    words = list(reports(static, nothing, day=1))
+    fresh = [
+        index for index, spec in enumerate(plan.indicators) if spec.slug == DAILY or plan.is_renewed(index)
+    ]
+    is_daily = plan.indicators[-1].slug == DAILY
+    durations, sent = np.ascontiguousarray(people().durations.T), []
+    for day in range(plan.days if fresh else 0):
+        values = nothing
+        if is_daily:
+            answered = sanitiser.answer_days(plan.d - 1, truth().pseudonyms)
+            values = np.where(answered >> np.uint64(day) & np.uint64(1) == 1, durations[day], nothing)
+        of_day = static if plan.renews_reports else [nothing] * len(static)
+        sent.append(reports(of_day, values, day=day + 1))
+    for index in fresh:
+        words[index] = np.stack([each[index] for each in sent], axis=1)
     unary = {index for index in range(plan.d) if plan.is_unary(index)}
     return tally(words, plan=plan, unary=unary)
 

@@ -15,7 +15,7 @@ from ldp.errors import LdpError
 from ldp.kernels.entropy import KeyedPrf
 from ldp.privacy.moves import DEFAULT_MOVES, Items, MoveSpec
 from ldp.privacy.plan_requests import IndicatorRequest, build_plan
-from ldp.privacy.plans import Kind, Mechanism
+from ldp.privacy.plans import RENEWED, Kind, Mechanism
 from ldp.privacy.slots import slot_noise
 from ldp.protocols.adaptive import adp_channel
 from ldp.protocols.bit_flip import bit_flip_channel
@@ -204,7 +204,8 @@ def _plan_target(options: argparse.Namespace) -> Target:
     weights = options.weights or [None] * len(sizes)
     if len(weights) != len(sizes):
         raise LdpError(f"weights must be of {len(sizes)} indicators, got {len(weights)}")
-    kind: Kind = "daily" if options.days else "static"
+    # Values that last have a report for each day, too, where it is renewed.
+    kind: Kind = "daily" if options.days and options.mechanism != RENEWED else "static"
     plan = build_plan(
         mechanism=options.mechanism,
         unit=options.unit or "profile",

@@ -36,7 +36,7 @@ from ldp.estimation.partial.regions import mean_noise
 from ldp.privacy.accounting import Certificate, certify
 from ldp.privacy.joint import SIDES
 from ldp.privacy.plan_requests import IndicatorRequest, build_plan, suited
-from ldp.privacy.plans import IndicatorSpec, Mechanism, PlanSpec
+from ldp.privacy.plans import RENEWED, IndicatorSpec, Mechanism, PlanSpec
 from ldp.protocols.channels import WORD, Unit
 from ldp.protocols.numbers.threshold import Scale, ThresholdChannel
 from ldp.protocols.numbers.wave import WaveChannel, wave_channel
@@ -255,7 +255,7 @@ def _forecast(plan: PlanSpec, index: int, *, crowd: Crowd) -> Forecast:
     whole = crowd.in_all(plan.days)
     has_all, even = has_union(plan, index), 1 / _n_sides(plan, index)
     apart = day.smallest_difference(even)
-    is_daily = spec.kind == "daily"
+    is_daily = spec.kind == "daily" or plan.is_renewed(index)
     return Forecast(
         index=index,
         domain_size=_n_sides(plan, index),
@@ -379,11 +379,17 @@ def _laws(
             laws[index] = bit[0]
         elif plan.has_question(index):
             laws[index] = question_laws(epsilons=epsilons, domain_sizes=size)
-        elif plan.first is not None and plan.is_hashed(index):
+        elif plan.first is not None and plan.is_renewed(index) and not each.parts:
+            # One report of L-GRR is that of GRR, one of L-OSUE that of OUE, with the epsilon of one report.
+            firsts = [plan.first.epsilon_of(each) for each in epsilons]
+            of_first = asked | {"epsilons": firsts}
+            laws[index] = report_laws("smp-adp", domain_sizes=[size], **of_first)[0]
+        elif plan.first is not None and (plan.is_hashed(index) or plan.is_renewed(index)):
+            n_cells = plan.first.n_cells if plan.is_hashed(index) else None
             laws[index] = question_laws(
                 epsilons=[plan.first.epsilon_of(each) for each in epsilons],
                 domain_sizes=size,
-                cells=PRIMES if plan.first.n_cells is None else (plan.first.n_cells,),
+                cells=PRIMES if n_cells is None else (n_cells,),
                 max_codes=plan.max_codes,
             )
         elif each.parts or each.moves is not None or each.by_code or plan.has_codes:
@@ -490,7 +496,8 @@ def rank_plans(
 ) -> tuple[Candidate, ...]:
     """Mechanisms that can ask these indicators under one promise, the one with the smallest errors first.
 
-    Permanent questions, hashes and streams are among them if there is a daily indicator to use them for.
+    Permanent questions, hashes and streams are among them if there is a daily indicator to use them for, and
+    reports that are renewed each day if there is a static one.
 
     Parameters
     ----------
@@ -519,6 +526,8 @@ def rank_plans(
         except LdpError:  # not for daily indicators, or out of the range of epsilon
             continue
         uses_days = each.plan.asks_questions or each.plan.hashes_values or each.plan.has_streams
+        if mechanism == RENEWED:  # without a value that lasts it is the same as the hashes
+            uses_days = each.plan.renews_reports
         if uses_days or not each.plan.has_codes:
             found.append(each)
     if not found:

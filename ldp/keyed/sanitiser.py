@@ -10,7 +10,7 @@ from ldp.errors import LdpError, PlanError
 from ldp.kernels.entropy import ANSWER, TRIP_ANSWER, KeyedPrf
 from ldp.keyed import grr, oracles
 from ldp.keyed.choices import choose_days, choose_indicator, slot_days
-from ldp.keyed.designs import moves, question, regions, threshold, wave
+from ldp.keyed.designs import moves, question, regions, renewed, threshold, wave
 from ldp.keyed.designs.fresh import fresh_answers
 from ldp.keyed.fakes import data as fake_data
 from ldp.keyed.words import to_words
@@ -21,6 +21,9 @@ from ldp.protocols.numbers.wave import WaveChannel
 from ldp.protocols.partial.regions import RegionChannel
 from ldp.protocols.projective import CodeChannel
 from ldp.protocols.repeated.question import QuestionChannel
+from ldp.protocols.repeated.renewed import RenewedChannel
+from ldp.protocols.two_round import TwoRoundGrr
+from ldp.protocols.two_round_unary import TwoRoundUnary
 
 Values = NDArray[np.int32]
 Words = NDArray[np.uint64]
@@ -128,7 +131,8 @@ class Sanitiser:
 
         Parameters
         ----------
-        day : int; of the study: moves, hashed values and streams have fresh bits on each, nothing else does
+        day : int; of the study: moves, hashed values, streams and values that are reported again have fresh
+            bits on each, nothing else does
 
         Returns
         -------
@@ -152,10 +156,43 @@ class Sanitiser:
         if (is_of_moves or self._plan.is_stream(index)) and isinstance(channel, CodeChannel):
             fields["purpose"] = TRIP_ANSWER if is_of_moves else ANSWER
             return fresh_answers(values, channel=channel, day=day, **fields).reshape(-1, 1)
+        if isinstance(channel, TwoRoundGrr | TwoRoundUnary) or self._plan.is_renewed(index):
+            return self.renewed(index, pseudonyms, self.kept(index, pseudonyms, values), day=day)
         if isinstance(channel, QuestionChannel):
             return question.answers(values, channel=channel, day=day, **fields).reshape(-1, 1)
         answers = oracles.oracle_answers(values, channel=channel, **fields)
         return to_words(answers, values=values, channel=channel)
+
+    def kept(self, index: int, pseudonyms: Words, values: Values) -> NDArray[np.uint16]:
+        """Lasting answers from which `renewed` makes the report of each day; parameters as of `answer`.
+
+        Returns
+        -------
+        ndarray of uint16, shape (n, words); as `ldp.keyed.words` says
+
+        Raises
+        ------
+        LdpError : shapes differ, a value is out of range, or reports are not renewed
+        """
+        channel = self._renewed_channel(index)
+        return renewed.kept_answers(values, channel=channel, **self._fields(index, pseudonyms))
+
+    def renewed(
+        self, index: int, pseudonyms: Words, kept: NDArray[np.uint16], *, day: int
+    ) -> NDArray[np.uint16]:
+        """Report of a day, from lasting answers.
+
+        Parameters
+        ----------
+        kept : ndarray of uint16, shape (n, words); as of `kept`
+        day : int; in [0, 63]
+
+        Raises
+        ------
+        LdpError : the day is out of range, or reports are not renewed
+        """
+        channel = self._renewed_channel(index)
+        return renewed.day_reports(kept, channel=channel, day=day, **self._fields(index, pseudonyms))
 
     def reports(
         self, pseudonyms: Words, values: Sequence[Values], *, day: int = 0
@@ -223,6 +260,12 @@ class Sanitiser:
             max_values=self._plan.values_per_person(index),
             indicator=index,
         )
+
+    def _renewed_channel(self, index: int) -> RenewedChannel:
+        channel = self._channels[index]
+        if not self._plan.is_renewed(index) or not isinstance(channel, RenewedChannel):
+            raise LdpError(f"reports on {self._plan.indicators[index].slug} must be renewed each day")
+        return channel
 
     def _fields(self, index: int, pseudonyms: Words) -> dict[str, Any]:
         return {

@@ -24,7 +24,7 @@ from ldp.protocols.two_round_unary import TwoRoundUnary
 MAX_REPORT: Final = 63
 MAX_UNARY_DOMAIN: Final = 2048
 
-_REPORT_SHIFT: Final = 10
+REPORT_SHIFT: Final = 10
 _PART: Final = 8 * BUFFER_BLOCKS  # subscribers at a time: few enough for memory, many enough for few calls
 
 Words = NDArray[np.uint64]
@@ -96,7 +96,7 @@ class GrrReporter(Reporter[TwoRoundGrr]):
         _check(values, pseudonyms=pseudonyms, domain_size=self.channel.domain_size, report=report)
         keyed = grr.keyed_values(values)
         kept = self._draw(values, keyed, pseudonyms, second=False, counter=0)
-        return self._draw(kept, keyed, pseudonyms, second=True, counter=report << _REPORT_SHIFT)
+        return self._draw(kept, keyed, pseudonyms, second=True, counter=report << REPORT_SHIFT)
 
     def support(self, values: NDArray[np.int32], *, pseudonyms: Words, report: int) -> Support:
         """Count the codes of `reports` in bounded memory; arguments and errors as there."""
@@ -203,7 +203,7 @@ class UnaryReporter(Reporter[TwoRoundUnary]):
             "rounds": (
                 lanes.Round(channel=self.channel.first, purpose=ANSWER),
                 lanes.Round(
-                    channel=self.channel.second, purpose=SECOND_ROUND, counter=report << _REPORT_SHIFT
+                    channel=self.channel.second, purpose=SECOND_ROUND, counter=report << REPORT_SHIFT
                 ),
             ),
             "prf": self.prf,

@@ -12,8 +12,9 @@ from ldp.privacy.plans import PlanSpec
 from ldp.privacy.presence import CountNoise, replaced_cells
 from ldp.privacy.streams import most_answers
 from ldp.protocols.channels import epsilon_of
-from ldp.protocols.repeated.question import QuestionChannel
+from ldp.protocols.repeated.renewed import rounds_of
 from ldp.protocols.two_round import TwoRoundGrr
+from ldp.protocols.two_round_unary import TwoRoundUnary
 
 _UP = Context(prec=30, rounding=ROUND_CEILING)
 
@@ -26,11 +27,11 @@ class IndicatorCertificate:
     ----------
     slug : str
     n_values : int; most answers of one person; on a number or a permanent question, most different ones; of
-        hashed values, most kept ones
+        hashed values, and of values reported again each day, most kept ones
     ratio : Fraction; exact probability ratio of one answer, known to be no fake
     epsilon : Decimal; logarithm of `ratio`, rounded up
     epsilon_attribute : Decimal; what one value loses, rounded up; smaller than `epsilon` if fakes hide it; of
-        hashed values in the reports of all days
+        hashed values, and of values reported again each day, in the reports of all days
     epsilon_profile : Decimal; what all answers lose, known to be no fakes, rounded up
     nominal : Fraction; epsilon of one answer in the plan, never below `epsilon`
     """
@@ -260,16 +261,16 @@ def _ratios(
 
 
 def _answers_ratio(plan: PlanSpec, index: int, *, n: int, extra_reports: int) -> Fraction:
-    """Ratio of n different answers to an indicator; of hashed values of n cells, in all reports."""
+    """Ratio of n different answers to an indicator; with noise of each report, in all reports."""
     channel = plan.answer_channel(index)
-    if not isinstance(channel, QuestionChannel) or not isinstance(channel.answer, TwoRoundGrr):
+    rounds = rounds_of(channel)
+    if rounds is None:
         return channel.ratio**n
-    reports = plan.values_per_person(index) + extra_reports
-    return _worst_ratio(channel.answer, reports, n)
+    return _worst_ratio(rounds, plan.reports_per_person(index, extra_daily_values=extra_reports), n)
 
 
 @lru_cache(maxsize=256)
-def _worst_ratio(rounds: TwoRoundGrr, reports: int, n_values: int) -> Fraction:
+def _worst_ratio(rounds: TwoRoundGrr | TwoRoundUnary, reports: int, n_values: int) -> Fraction:
     """Kept, since it takes some milliseconds, and each certificate asks for a few of them."""
     return worst_ratio(rounds, reports=reports, n_values=n_values)
 

@@ -75,7 +75,8 @@ def guess_success(channel: ReportChannel, *, prior: Sequence[float] | Floats) ->
     belief = _checked(prior, domain_size=channel.domain_size)
     if isinstance(channel, RegionChannel):
         return _best_in_regions(channel, belief)
-    if isinstance(channel, GrrChannel) or (isinstance(channel, FakedChannel) and channel.fake == "code"):
+    is_code = isinstance(channel, FakedChannel) and channel.fake == "code"
+    if isinstance(channel, GrrChannel | TwoRoundGrr) or is_code:
         return float(np.maximum(belief * float(channel.p), belief.max() * float(channel.q)).sum())
     if isinstance(channel, DesignChannel):
         return _best_of_points(channel, belief)

@@ -13,7 +13,7 @@ from ldp.privacy.first_reports import FirstReports, HashCells
 from ldp.privacy.moves import MoveSpec
 from ldp.privacy.plans import (
     FAKED,
-    HASHED,
+    OF_FIRST,
     STREAM,
     IndicatorSpec,
     Kind,
@@ -95,8 +95,8 @@ def build_plan(
         both or none, None = counts are exact
     tallies : further tallies of presence
     slots : counts by slot and zone
-    epsilon_first, hash_cells : smp-loloha only: of one report on a daily indicator, None = half of its
-        epsilon, and the cells that its values are hashed to, None = two
+    epsilon_first, hash_cells : smp-loloha and smp-allomfree only: of one report with separate noise, None =
+        half of the indicator's epsilon, and the cells that daily values are hashed to, None = two
     window_days : smp-stream only: consecutive days on which a person answers once, None = seven, or all
     events : units are events, each of one day
     classes : epsilon of each class of people, by its slug; none = all have that of the plan
@@ -179,7 +179,7 @@ def _max_values(
 
 
 def _first(epsilon: Decimal | None, cells: HashCells | None, *, mechanism: Mechanism) -> FirstReports | None:
-    if mechanism != HASHED and epsilon is None and cells is None:
+    if mechanism not in OF_FIRST and epsilon is None and cells is None:
         return None
     return FirstReports(epsilon=None if epsilon is None else _exact(epsilon), cells=cells or "two")
 

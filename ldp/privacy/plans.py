@@ -20,7 +20,6 @@ from ldp.privacy.streams import check_window, most_answers
 from ldp.protocols.adaptive import adp_channel
 from ldp.protocols.channels import (
     WORD,
-    GrrChannel,
     Unit,
     check_domain_size,
     check_epsilon,
@@ -36,6 +35,9 @@ from ldp.protocols.partial.regions import RegionChannel, check_regions, region_c
 from ldp.protocols.projective import CodeChannel, ProjectiveChannel, code_channel
 from ldp.protocols.repeated.hashed import hash_channel
 from ldp.protocols.repeated.question import QuestionChannel, question_channel
+from ldp.protocols.repeated.renewed import RenewedChannel, renewed_channel
+from ldp.protocols.two_round import TwoRoundGrr
+from ldp.protocols.two_round_unary import TwoRoundUnary
 from ldp.protocols.unary import UnaryChannel, oue_channel
 
 PresenceTally = Literal["visits", "runs"]
@@ -46,13 +48,22 @@ Mechanism = Literal[
     "smp-adp",
     "smp-question",
     "smp-loloha",
+    "smp-allomfree",
     "smp-stream",
     "rsfd-grr",
     "rsfd-ouez",
     "rsfd-adp",
 ]
 Kind = Literal["static", "daily"]
-AnswerChannel = CodeChannel | UnaryChannel | ThresholdChannel | WaveChannel | QuestionChannel | RegionChannel
+AnswerChannel = (
+    CodeChannel
+    | UnaryChannel
+    | ThresholdChannel
+    | WaveChannel
+    | QuestionChannel
+    | RegionChannel
+    | RenewedChannel
+)
 ReportChannel = AnswerChannel | FakedChannel
 
 PRESENCE_TALLIES: Final[tuple[PresenceTally, ...]] = get_args(PresenceTally)
@@ -65,8 +76,11 @@ MAX_TALLY_ROWS = 65_535  # two bytes in a packed delta
 MAX_PARTS = 3
 MAX_EVENTS = 1000  # of a person that are answered
 HASHED: Final[Mechanism] = "smp-loloha"
+RENEWED: Final[Mechanism] = "smp-allomfree"
+OF_FIRST: Final[tuple[Mechanism, ...]] = (HASHED, RENEWED)  # reports have less than all epsilon of an answer
 STREAM: Final[Mechanism] = "smp-stream"
 OF_REGIONS: Final[tuple[Mechanism, ...]] = ("smp-grr", "smp-oue", "smp-adp")
+_NAMED: Final = (GrrChannel, UnaryChannel, TwoRoundGrr, TwoRoundUnary)  # a code or a bit is that of a value
 OF_EVENTS: Final[tuple[Mechanism, ...]] = ("smp-grr", "smp-oue", "smp-adp", "spl-grr")
 
 ORACLES: Final[dict[str, Callable[..., AnswerChannel]]] = {
@@ -183,7 +197,8 @@ class PlanSpec:
     mechanism : who answers (smp: each person one indicator; spl: all; rsfd: one, with fake reports on the
         others) and how (grr; oue: unary encoding; adp: the one with the smaller variance; question: of daily
         values one permanent question, loloha: a hash of them with fresh noise every day, stream: one day of
-        each window with fresh noise, all three: of static ones the code with the smallest variance)
+        each window with fresh noise, all three: of static ones the code with the smallest variance;
+        allomfree: of static values a report for each day, with fresh noise, of daily ones as loloha)
     unit : "profile" or "attribute"; what the promise is about
     version : int; in [1, 255]
     days : int; days of the study, in [1, 62]
@@ -198,7 +213,7 @@ class PlanSpec:
     tallies : further tallies of presence, in the order of PresenceTally (`ldp.estimation.tallies`); exact, so
         none with presence noise
     slots : SlotSpec or None; counts by slot and zone, with separate noise; None = none
-    first : FirstReports or None; smp-loloha only: of the fresh noise
+    first : FirstReports or None; smp-loloha and smp-allomfree only: of the fresh noise
     window_days : int or None; smp-stream only: consecutive days on which a person answers once, in [1, days]
     events : bool; units are events instead of people: each is there on one day, so that every sum of days
         counts it once. Then days are in [1, 7320], and indicators are static and have categories
@@ -263,6 +278,7 @@ class PlanSpec:
         self._check_regions()
         self._check_parts()
         self._check_first()
+        self._check_renewed()
         self._check_stream()
         self._check_questions()
         self._check_tallies()
@@ -406,21 +422,43 @@ class PlanSpec:
 
     def _check_first(self) -> None:
         """Raise PlanError unless there is fresh noise where the mechanism has some, and nowhere else."""
-        if self.mechanism != HASHED:
+        if self.mechanism not in OF_FIRST:
             if self.first is not None:
                 raise PlanError(
-                    f"epsilon_first and hash_cells must be absent under {self.mechanism}: use {HASHED}"
+                    f"epsilon_first and hash_cells must be absent under {self.mechanism}: use "
+                    + " or ".join(OF_FIRST)
                 )
             return
         if self.first is None:
-            raise PlanError(f"first of a {HASHED} plan must be present, got None")
+            raise PlanError(f"first of a {self.mechanism} plan must be present, got None")
         for index, spec in enumerate(self.indicators):
             first = self.first.epsilon_of(spec.epsilon)
-            if self.is_hashed(index) and first >= spec.epsilon:
+            if (self.is_hashed(index) or self.is_renewed(index)) and first >= spec.epsilon:
                 raise PlanError(
                     f"epsilon_first must be below the epsilon of {spec.slug}, {float(spec.epsilon):.6g}, "
                     f"got {float(first):.6g}"
                 )
+
+    def _check_renewed(self) -> None:
+        """Raise PlanError for what keeps its answers, by which reports of a person could be linked."""
+        if self.mechanism != RENEWED:
+            return
+        for spec in self.indicators:
+            if spec.scale is not None:
+                raise PlanError(
+                    f"cuts of {spec.slug} must be absent under {RENEWED}: an answer about a number is kept, "
+                    "and links the reports of a person"
+                )
+        if self.location is not None:
+            raise PlanError(
+                f"[location] must be absent under {RENEWED}: a person's noisy place is kept, and links the "
+                "reports of a person"
+            )
+        if self.presence is not None:
+            raise PlanError(
+                f"presence_epsilon must be absent under {RENEWED}: use smp-grr or spl-grr, whose errors "
+                "account for noise on counts"
+            )
 
     def _check_stream(self) -> None:
         """Raise PlanError unless a stream has a window and nothing that keeps answers to daily values."""
@@ -458,9 +496,9 @@ class PlanSpec:
             )
 
     def _check_questions(self) -> None:
-        """Raise PlanError where there are more codes of answers to questions than can be tallied."""
+        """Raise PlanError where there are more codes of answers to questions, or bits, than can be kept."""
         for index, spec in enumerate(self.indicators):
-            if self.has_question(index) or self.is_hashed(index):
+            if self.has_question(index) or self.is_hashed(index) or self.is_renewed(index):
                 try:
                     self.answer_channel(index)
                 except InvalidDomainError as error:
@@ -559,8 +597,7 @@ class PlanSpec:
             return tuple(len(self.classes) * (spec.domain_size + 1) for spec in self.indicators)
         channels = [self.answer_channel(index) for index in range(self.d)]
         sizes = tuple(
-            channel.domain_size if isinstance(channel, GrrChannel | UnaryChannel) else channel.n_codes
-            for channel in channels
+            channel.n_codes if isinstance(channel, _OF_CODES) else channel.domain_size for channel in channels
         )
         return sizes if self.location is None else (*sizes, self.location.grid.n_cells)
 
@@ -633,8 +670,12 @@ class PlanSpec:
         asked = {"domain_size": spec.domain_size, "max_codes": self.max_codes}
         if self.has_question(index):
             return question_channel(epsilon=spec.epsilon, **asked)
-        if self.first is not None and self.is_hashed(index):
-            first = self.first.epsilon_of(spec.epsilon)
+        first = None if self.first is None else self.first.epsilon_of(spec.epsilon)
+        if first is not None and self.is_renewed(index):
+            # Combinations are many: a code of a hash is one word, where bits are one each.
+            make = hash_channel if spec.parts else renewed_channel
+            return make(epsilon=spec.epsilon, first=first, **asked)
+        if self.first is not None and first is not None and self.is_hashed(index):
             return hash_channel(epsilon=spec.epsilon, first=first, cells=self.first.n_cells, **asked)
         if spec.parts or spec.moves is not None or spec.by_code or self.has_codes:
             return code_channel(epsilon=spec.epsilon, **asked)
@@ -653,7 +694,16 @@ class PlanSpec:
         """Return whether an indicator is daily and its categories are hashed, with fresh noise every day."""
         spec = self.indicators[index]
         is_daily = spec.kind == "daily" and spec.scale is None and spec.moves is None
-        return is_daily and self.mechanism == HASHED
+        return is_daily and self.mechanism in OF_FIRST
+
+    def is_renewed(self, index: int) -> bool:
+        """Return whether a value that lasts is reported again each day, with fresh noise on a kept answer."""
+        return self.mechanism == RENEWED and self.indicators[index].kind == "static"
+
+    @property
+    def renews_reports(self) -> bool:
+        """Return whether a value that lasts is reported again each day."""
+        return any(self.is_renewed(index) for index in range(self.d))
 
     @property
     def hashes_values(self) -> bool:
@@ -675,8 +725,8 @@ class PlanSpec:
 
     @property
     def has_codes(self) -> bool:
-        """Return whether every answer is one code, also where values last."""
-        return self.mechanism in ("smp-question", HASHED, STREAM)
+        """Return whether no answer is by an oracle that the mechanism names, also where values last."""
+        return self.mechanism in ("smp-question", HASHED, RENEWED, STREAM)
 
     @property
     def asks_questions(self) -> bool:
@@ -685,7 +735,7 @@ class PlanSpec:
 
     def is_unary(self, index: int) -> bool:
         """Return whether reports on an indicator have a bit per value; else they are codes."""
-        return isinstance(self.answer_channel(index), UnaryChannel)
+        return isinstance(self.answer_channel(index), UnaryChannel | TwoRoundUnary)
 
     def index(self, slug: str) -> int:
         """Position of an indicator in the plan; PlanError if it has none."""
@@ -704,6 +754,15 @@ class PlanSpec:
         """Most answers that one person gives to an indicator: 1 if static, else its number of days."""
         spec = self.indicators[index]
         return 1 if spec.kind == "static" else spec.max_values or self.days
+
+    def reports_per_person(self, index: int, *, extra_daily_values: int = 0) -> int:
+        """Most reports of one person on an indicator, where each has its own noise.
+
+        A day that is processed again repeats the report of a value that lasts.
+        """
+        if self.is_renewed(index):
+            return self.days
+        return self.values_per_person(index) + extra_daily_values
 
     @property
     def max_codes(self) -> int:

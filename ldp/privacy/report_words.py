@@ -2,12 +2,14 @@
 
 from ldp.codes import WORD_BITS
 from ldp.privacy.plans import AnswerChannel, Kind, PlanSpec
+from ldp.protocols.two_round_unary import TwoRoundUnary
 from ldp.protocols.unary import UnaryChannel
 
 
 def n_words(channel: AnswerChannel) -> int:
     """Words of a report."""
-    return -(-channel.domain_size // WORD_BITS) if isinstance(channel, UnaryChannel) else 1
+    has_bits = isinstance(channel, UnaryChannel | TwoRoundUnary)
+    return -(-channel.domain_size // WORD_BITS) if has_bits else 1
 
 
 def plan_words(plan: PlanSpec, *, kind: Kind) -> int:

@@ -20,6 +20,7 @@ from ldp.protocols.numbers.wave import WaveChannel
 from ldp.protocols.partial.regions import RegionChannel, regions_of
 from ldp.protocols.projective_space import DesignChannel, is_orthogonal
 from ldp.protocols.repeated.question import QuestionChannel
+from ldp.protocols.two_round_unary import TwoRoundUnary
 from ldp.protocols.unary import UnaryChannel
 from ldp.research.audit import ALL_ASKED, Target
 
@@ -52,7 +53,8 @@ def plan_target(plan: PlanSpec, *, unit: Unit | None = None) -> Target:
         losses = [0 if spec.parts else entry.epsilon_attribute for spec, entry in entries]
         inputs = [[(first, first) for first, _ in _values(plan, index)] for index in range(plan.d)]
         differing = losses.index(max(losses))
-        inputs[differing] = _values(plan, differing)[:1]
+        values = _values(plan, differing)
+        inputs[differing] = values if plan.is_renewed(differing) else values[:1]
     for index, spec in enumerate(plan.indicators):
         if spec.parts:
             inputs[index] = _combined(plan, spec.parts, inputs)
@@ -80,6 +82,8 @@ def _values(plan: PlanSpec, index: int) -> list[tuple[int, int]]:
         return [(own[(day - 1) % len(own)], own[day % len(own)]) for day in range(days)]
     if isinstance(channel, QuestionChannel):  # most of the questions have these values in different groups
         n = min(n, channel.groups)
+    if plan.is_renewed(index):
+        return [(n - 1, 0)] * plan.days
     return [((day - 1) % n, day % n) for day in range(days)]
 
 
@@ -187,7 +191,7 @@ def _supports(words: Table, value: int, *, channel: AnswerChannel) -> NDArray[np
         return np.asarray(is_here & _supports(words - own.codes.start, place, channel=own.channel))
     if isinstance(channel, DesignChannel):
         return np.isin(words[:, 0], np.flatnonzero(is_orthogonal(value, channel=channel)))
-    if not isinstance(channel, UnaryChannel):
+    if not isinstance(channel, UnaryChannel | TwoRoundUnary):
         return np.asarray(words[:, 0] == value)
     word, place = divmod(value, WORD_BITS)
     return np.asarray((words[:, word] != NO_ANSWER) & (words[:, word] >> place & 1 == 1))

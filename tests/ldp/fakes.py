@@ -9,6 +9,7 @@ from typing import Any
 from ldp import FakeDataChannel, FakedChannel, PriorFakeDataChannel, PriorFakedChannel
 from ldp.protocols.channels import WORD, GrrChannel
 from ldp.protocols.projective_space import DesignChannel, is_orthogonal
+from ldp.protocols.two_round import TwoRoundGrr
 from tests.ldp.exact import largest_ratios
 
 Report = FakedChannel | PriorFakedChannel
@@ -65,6 +66,9 @@ def chances(channel) -> dict[Any, list[Fraction]]:
             y: [channel.p / size if hit[y] else (1 - channel.p) / (n - size) for hit in hits]
             for y in range(n)
         }
+    if isinstance(channel, TwoRoundGrr):
+        values = range(channel.domain_size)
+        return {y: [channel.p if y == value else channel.q for value in values] for y in values}
     report = as_report(channel)
     share = report.share
 

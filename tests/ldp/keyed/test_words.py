@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import ldp
 from ldp import NO_ANSWER, grr_channel, oue_channel
 from ldp.codes import WORD_BITS
+from ldp.keyed.designs import renewed
 from ldp.keyed.tallying import tally_words
 from ldp.keyed.words import to_words
 from ldp.privacy.plans import Mechanism
@@ -150,6 +151,9 @@ def plan_of(mechanism: str, *, version: int = 4) -> ldp.PlanSpec:
 def answer_words(plan: ldp.PlanSpec, index: int, values: np.ndarray) -> np.ndarray:
     channel = plan.answer_channel(index)
     fields = {"indicator": index, "plan_version": plan.version}
+    if plan.is_renewed(index):
+        kept = {"pseudonyms": PEOPLE, "prf": PRF, "channel": channel, **fields}
+        return renewed.day_reports(renewed.kept_answers(values, **kept), day=0, **kept)
     answers = ldp.oracle_answers(values, pseudonyms=PEOPLE, prf=PRF, channel=channel, **fields)
     return to_words(answers, values=values, channel=channel)
 
