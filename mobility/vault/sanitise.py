@@ -138,7 +138,8 @@ class StudySanitiser:
     ) -> Codes:
         """Sanitised static reports, shape (n, words), of raw `codes` of shape (n, slots).
 
-        NO_VALUE where the value is empty. With classes the last of both is the class that `codes` say.
+        NO_VALUE where the value is empty. Where each day has its own report: the answers that they follow
+        from. With classes the last of both is the class that `codes` say.
 
         Parameters
         ----------
@@ -153,6 +154,22 @@ class StudySanitiser:
             classes = np.where(known_classes == NO_VALUE, classes, known_classes)
         reports = self._reports(places, raw, pseudonyms, kind="static", classes=classes)
         reports[:, -1] = codes[:, -1]
+        return reports
+
+    def renewed(self, place: Place, pseudonyms: Pseudonyms, kept: Codes, *, days: Pseudonyms) -> Codes:
+        """Reports of each day of presence, shape (n, days, words), NO_VALUE on other days.
+
+        Parameters
+        ----------
+        place : static
+        pseudonyms, kept : shape (n,) and (n, words); of its rows; as `static_answers` has them
+        days : shape (n,); bitmaps of the days present
+        """
+        reports = np.full((len(kept), self.plan.days, kept.shape[1]), NO_VALUE, np.uint16)
+        for day in range(1, self.plan.days + 1):
+            rows = np.flatnonzero((days >> np.uint64(day - 1)) & np.uint64(1))
+            people, answers = pseudonyms[rows], kept[rows]
+            reports[rows, day - 1] = self._sanitiser.renewed(place.indicator, people, answers, day=day)
         return reports
 
     def event_answers(self, events: Pseudonyms, codes: NDArray[np.uint16]) -> NDArray[np.uint16]:
@@ -243,10 +260,11 @@ class StudySanitiser:
                 reports[place.rows, place.words] = answers
             return reports
         for place, codes in zip(places, raw, strict=True):
-            people = pseudonyms[place.rows]
-            reports[place.rows, place.words] = self._sanitiser.report(
-                place.indicator, people, _values(codes), day=day
-            )
+            index, people, truth = place.indicator, pseudonyms[place.rows], _values(codes)
+            if self.plan.is_renewed(index):
+                reports[place.rows, place.words] = self._sanitiser.kept(index, people, truth)
+            else:
+                reports[place.rows, place.words] = self._sanitiser.report(index, people, truth, day=day)
         return reports
 
     def _location_words(self, kind: Kind) -> list[int]:

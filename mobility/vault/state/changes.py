@@ -5,7 +5,7 @@ minus theirs before it. Late days, answers that arrive after the presence, and d
 separate rule. The inner loops check no bound.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Literal, get_args
@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from ldp.codes import NO_ANSWER
 from ldp.errors import PlanError
 from ldp.estimation.tallies import Delta
+from ldp.kernels.entropy import slices
 from ldp.keyed.tallying import tally_class_reports, tally_reports, tally_stays, tally_visitors
 from ldp.privacy.plans import Kind
 from ldp.privacy.presence import first_days
 from mobility.extracts.rows.events import NO_VALUE
-from mobility.vault.sanitise import StudySanitiser
+from mobility.vault.sanitise import Place, StudySanitiser
 from mobility.vault.state import positions as places
 from mobility.vault.state.answers import KnownAnswers
 from mobility.vault.state.presence import (
@@ -39,6 +40,7 @@ Pseudonyms = NDArray[np.uint64]
 Words = NDArray[np.uint16]
 Rows = NDArray[np.int64]
 _SEED, _FACTOR, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93), np.uint64(32)
+_WORDS_AT_ONCE: Final = 2**24  # of reports that are made again to be counted
 _OF_EARLIER_RELEASE: Final = np.array([UNKNOWN, UNCERTAIN])
 
 
@@ -237,16 +239,32 @@ def _add_tallies(delta: Delta, *signed: Signed, sanitiser: StudySanitiser) -> No
     for kind in get_args(Kind):
         for place in sanitiser.tallied(pseudonyms, kind=kind, classes=classes):
             for presence, sign in signed:
-                words = getattr(presence, kind)[place.rows, place.words]
-                tally(
-                    presence.days[place.rows],
-                    words if kind == "static" else words.swapaxes(1, 2),
-                    delta,
-                    index=place.indicator,
-                    is_unary=place.is_unary,
-                    sign=sign,
-                    **({"number": place.number} if sanitiser.has_classes else {}),
-                )
+                for days, words in _reports_at(place, presence, kind=kind, sanitiser=sanitiser):
+                    tally(
+                        days,
+                        words,
+                        delta,
+                        index=place.indicator,
+                        is_unary=place.is_unary,
+                        sign=sign,
+                        **({"number": place.number} if sanitiser.has_classes else {}),
+                    )
+
+
+def _reports_at(
+    place: Place, presence: Presence, *, kind: Kind, sanitiser: StudySanitiser
+) -> Iterator[tuple[Pseudonyms, Words]]:
+    """Yield days present, and reports: of shape (n, words) if they last, else (n, days, words)."""
+    days, words = presence.days[place.rows], getattr(presence, kind)[place.rows, place.words]
+    if kind == "daily":
+        yield days, words.swapaxes(1, 2)
+    elif not sanitiser.plan.is_renewed(place.indicator):
+        yield days, words
+    else:
+        people, a_day = presence.pseudonym[place.rows], max(1, words.shape[1]) * sanitiser.plan.days
+        for part in slices(len(days), rows=max(1, _WORDS_AT_ONCE // a_day)):
+            of_days = sanitiser.renewed(place, people[part], words[part], days=days[part])
+            yield days[part], of_days
 
 
 def _classes_of(*signed: Signed, sanitiser: StudySanitiser) -> Words | None:

@@ -77,7 +77,9 @@ def list_of(people: frozenset[str], folder: Path) -> Path:
     return listed
 
 
-@pytest.mark.parametrize(("mechanism", "ways"), [("smp-grr", (0, 1, 2)), ("rsfd-ouez", (1,))])
+@pytest.mark.parametrize(
+    ("mechanism", "ways"), [("smp-grr", (0, 1, 2)), ("smp-allomfree", (0, 1, 2)), ("rsfd-ouez", (1,))]
+)
 def test_attributes_may_come_apart(make_pipeline, definition, clean, subscribers, tmp_path, mechanism, ways):
     """The subscriber extract comes before, between or after the events."""
     plan = {"plan": replace(definition.plan, mechanism=mechanism)}

@@ -8,13 +8,15 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
+from ldp import NO_ANSWER, KeyedPrf, PlanSpec, Sanitiser, derive_subkey
 from ldp.estimation.unions import union
 from mobility.base.errors import DayStateError
 from mobility.batches import outcomes
 from mobility.models import Batch, DayState, VaultDay
 from reports.studies.plan_models import Plan
 from tests.demo_study import STUDY_FILE
-from tests.mobility.pipeline import Pipeline, halves_of, only
+from tests.mobility.extracts.rows.small_extract import pseudonym_of
+from tests.mobility.pipeline import MASTER_KEY, Pipeline, halves_of, only
 from tests.reference import read_extract, read_study
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
@@ -68,6 +70,56 @@ def test_order_repeats_and_undoing_change_nothing(make_pipeline, definition, ext
     (again, _) = other.upload(shuffled[1], second_half)
     assert (again.duplicate_of, other.tallies()) == (None, plain.tallies())
     assert Plan.objects.get(study__slug="other").voided_days == 1
+
+
+def test_renewed_reports_are_of_each_day_in_any_order(make_pipeline, definition, extract, tmp_path):
+    """The vault keeps an answer of each person; what is counted on a day follows from both alone."""
+    plan = replace(definition.plan, mechanism="smp-allomfree")
+    plain, other = (make_pipeline(plan=plan, slug=slug, n_shards=n) for slug, n in (("one", 1), ("two", 3)))
+    plain.upload(*extract[:4])
+    truth = read_extract(extract[:4], read_study(STUDY_FILE))
+    assert plain.tallies() | recounted(plain, truth) == plain.tallies()
+    shuffled = random.Random(5).sample(extract[:4], 4)
+    first_half, second_half = halves_of(shuffled[2], tmp_path)
+    other.upload(*shuffled[:2], shuffled[0])
+    other.upload(first_half, more_to_come=True)
+    other.upload(shuffled[3])
+    undone = extract.index(shuffled[1]) + 1
+    other.void_day(undone)
+    other.upload(shuffled[1], second_half)
+    assert other.tallies() == plain.tallies()
+
+
+def recounted(pipeline: Pipeline, truth) -> dict[str, bytes]:
+    """Tallies of static indicators, person by person and day by day, straight from the library."""
+    plan, categories = PlanSpec.from_json(pipeline.study.plan), read_study(STUDY_FILE).static
+    keys = (derive_subkey(MASTER_KEY, purpose=each) for each in ("pseudonym", "sanitise"))
+    pseudonym_key, sanitise_key = keys
+    people = sorted(who for who, days in truth["presence"].items() if days)
+    pseudonyms = np.array([pseudonym_of(who, key=pseudonym_key) for who in people], np.uint64)
+    sanitiser, found = Sanitiser(plan, KeyedPrf(sanitise_key)), {}
+    asked, n_bits = sanitiser.asked(pseudonyms), 0
+    for slug, (_, names) in categories.items():
+        index = plan.index(slug)
+        assert plan.is_renewed(index)
+        n_bits += plan.is_unary(index)
+        values = np.array([names.index(truth["static"][who][slug]) for who in people], np.int32)
+        values[asked != index] = -1
+        counts = np.zeros((len(names), DAYS + 1, DAYS + 1), "<i8")
+        for day in range(1, DAYS + 1):
+            words = sanitiser.report(index, pseudonyms, values, day=day)
+            for who, report in zip(people, words.tolist(), strict=True):
+                days = truth["presence"][who]
+                if day in days and report[0] != NO_ANSWER:
+                    before = max({each for each in days if each < day}, default=0)
+                    if plan.is_unary(index):
+                        bits = [report[v // 15] >> v % 15 & 1 for v in range(len(names))]
+                        counts[:, before, day] += bits
+                    else:
+                        counts[report[0], before, day] += 1
+        found[slug] = counts.tobytes()
+    assert 0 < n_bits < len(categories)  # reports of both kinds
+    return found
 
 
 def stays_of(presence) -> bytes:

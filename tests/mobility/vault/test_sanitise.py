@@ -124,7 +124,13 @@ def test_words_are_those_of_the_library(plan, day: int) -> None:
         others = np.ones(found[kind].shape, np.bool_)
         for place in sanitiser.places(people, kind=kind):
             block = np.ix_(place.rows, np.arange(place.words.start, place.words.stop))
-            assert np.array_equal(found[kind][block], expected[place.indicator][place.rows])
+            words = found[kind][block]
+            if plan.is_renewed(place.indicator):  # the vault keeps answers, and the report follows from them
+                only_today = np.full(len(words), 1 << (day - 1), np.uint64)
+                by_day = sanitiser.renewed(place, people[place.rows], words, days=only_today)
+                assert (np.delete(by_day, day - 1, axis=1) == NONE).all()
+                words = by_day[:, day - 1]
+            assert np.array_equal(words, expected[place.indicator][place.rows])
             others[block] = False
         assert (found[kind][others] == NONE).all()
 
