@@ -44,9 +44,11 @@ THRESHOLDS = {
     "question": ("threshold", "prime", "dimension", "codes"),
     "loloha": ("threshold", "threshold_second", "prime", "dimension", "codes"),
     "groups": (),
+    "l-grr": ("threshold", "threshold_second"),
+    "l-osue": ("threshold_p", "threshold_q", "threshold_second"),
 }
 ORACLES = {
-    "smp": ("grr", "oue", "adp", "question", "loloha", "stream"),
+    "smp": ("grr", "oue", "adp", "question", "loloha", "allomfree", "stream"),
     "spl": ("grr",),
     "rsfd": ("grr", "ouez", "adp"),
 }
@@ -56,6 +58,8 @@ SLOT_MINUTES = (15, 30, 60, 120)
 MAX_DAYS, MAX_EVENT_DAYS = 62, 7_320
 MAX_EVENTS = 1_000  # of a person that are answered
 OF_EVENTS = ("smp-grr", "smp-oue", "smp-adp", "spl-grr")
+OF_FIRST = ("smp-loloha", "smp-allomfree")
+MAX_BITS = 1_920  # of a report that is renewed each day
 OF_CLASSES, MAX_CLASSES = ("smp-grr", "smp-oue", "smp-adp"), 20
 MAX_EPSILON = 64  # of an answer
 # Additions of the arithmetic of places, in 1 / epsilon, radians and squares (see ldp/geo/precision.py).
@@ -256,33 +260,71 @@ def hashes(
             n_codes, together = r * (r**t - 1) // (r - 1), Fraction(r ** (t - 1) - 1, r**t - 1)
             if n_codes > most:
                 continue
-            kept, others = int(WORD * e / (e + r - 1)), r - 1
-            lost = WORD - kept
-            # Chances of a report under its own set and under another one are linear in the second threshold.
-            rise, start = kept * others**2 - others * lost, others * lost * WORD
-            fall, end = lost - kept * others, (kept * others + (others - 1) * lost) * WORD
-            second = int((f * end - start) / (rise - f * fall))
-            ratio = Fraction(rise * second + start, fall * second + end)
-            p = Fraction(rise * second + start, (WORD * others) ** 2)
-            q = together * p + (1 - together) * (1 - p) / others
-            of_primes.append(Channel("loloha", (kept, second, r, t, n_codes), p, q, ratio))
+            rounds = two_rounds(e, f, r)
+            q = together * rounds.p + (1 - together) * rounds.q
+            numbers = (*rounds.thresholds, r, t, n_codes)
+            of_primes.append(Channel("loloha", numbers, rounds.p, q, rounds.ratio))
         if of_primes:
             found.append(min(of_primes, key=lambda channel: noise(channel, k=k, share=Fraction(1))))
     return found
 
 
-def ratio_of_reports(channel: Channel, n: int) -> Fraction:
-    """Most that n reports of values in one set change the odds: all of them name the same set."""
-    kept, second, r = channel.thresholds[:3]
+def two_rounds(e: Fraction, f: Fraction, k: int) -> Channel:
+    """Keep one of k answers with e, then the largest threshold with which a report loses f at most."""
+    kept, others = int(WORD * e / (e + k - 1)), k - 1
+    lost = WORD - kept
+    # Chances of a report under its own answer and under another one are linear in the second threshold.
+    rise, start = kept * others**2 - others * lost, others * lost * WORD
+    fall, end = lost - kept * others, (kept * others + (others - 1) * lost) * WORD
+    second = int((f * end - start) / (rise - f * fall))
+    ratio = Fraction(rise * second + start, fall * second + end)
+    p = Fraction(rise * second + start, (WORD * others) ** 2)
+    return Channel("l-grr", (kept, second), p, (1 - p) / others, ratio)
+
+
+def two_rounds_of_bits(e: Fraction, f: Fraction) -> Channel:
+    """Keep a bit for each category as OUE does with e; a report turns each with the same chance.
+
+    A bit is kept when 64 further bits are below the largest threshold with which a report loses f at most.
+    """
+    marked = -int(-(WORD / (e + 1)) // 1)
+    # A report turns the odds by s / (1 - s), s the chance to report a bit as it is, if it is of another one.
+    second = int(WORD * (f / (1 + f) * WORD - marked) / (WORD - 2 * marked))
+    q = Fraction(marked * second + (WORD - marked) * (WORD - second), WORD**2)
+    return Channel("l-osue", (WORD // 2, marked, second), Fraction(1, 2), q, (1 - q) / q)
+
+
+def renewed(epsilon: Fraction, first: Fraction, k: int) -> list[Channel]:
+    """Return the possible mechanisms of values that last, reported again each day: the smaller variance."""
+    found = []
+    for e, f in ((e, f) for e in exp_bounds(epsilon) for f in exp_bounds(first)):
+        both = two_rounds(e, f, k), two_rounds_of_bits(e, f)
+        found.append(min(both, key=lambda channel: noise(channel, k=k, share=Fraction(1))))
+    return found
+
+
+def ratio_of_reports(channel: Channel, n: int, k: int) -> Fraction:
+    """Most that n reports on one kept answer change the odds: all of them name the same one."""
+    if channel.protocol == "l-osue":
+        return ratio_of_bits(channel, n)
+    kept, second = channel.thresholds[:2]
+    r = channel.thresholds[2] if channel.protocol == "loloha" else k
     others, lost = r - 1, WORD - kept
     same, moved = (second * others) ** n, (WORD - second) ** n
     hit = kept * others * same + others * lost * moved
     return Fraction(hit, kept * others * moved + lost * same + (others - 1) * lost * moved)
 
 
-def worst_ratio(channel: Channel, *, reports: int, sets: int) -> Fraction:
-    """Most that reports of values in some sets change the odds: for the worst numbers of reports of each."""
-    ratios = [Fraction(1), *(ratio_of_reports(channel, n) for n in range(1, reports + 1))]
+def ratio_of_bits(channel: Channel, n: int) -> Fraction:
+    """Most that n reports of bits change the odds: all mark the true category, and never another one."""
+    _, marked, second = channel.thresholds
+    alike, turned = second**n, (WORD - second) ** n
+    return Fraction(marked * turned + (WORD - marked) * alike, marked * alike + (WORD - marked) * turned)
+
+
+def worst_ratio(channel: Channel, *, reports: int, sets: int, k: int) -> Fraction:
+    """Most that reports on some kept answers change the odds: for the worst numbers of reports of each."""
+    ratios = [Fraction(1), *(ratio_of_reports(channel, n, k) for n in range(1, reports + 1))]
     losses = [int(log_bounds(ratio).low * 2**BITS) for ratio in ratios]
     worst = [(loss, [n]) for n, loss in enumerate(losses)]
     for _ in range(min(sets, reports) - 1):
@@ -405,6 +447,8 @@ class Plan:
     def values(self, index: int) -> int:
         """Most different answers of a person."""
         asked, n = self.asked[index], self.reports(index)
+        if self.is_renewed(index):
+            return 1
         if self.is_hashed(index):
             return min(n, self.primes[index], int(asked["domain_size"]))
         # A number has an answer on each side of the cut, a question one for "yes" and one for "no".
@@ -412,36 +456,52 @@ class Plan:
         return min(n, 2) if has_cut or self.has_question(index) else n
 
     def reports(self, index: int) -> int:
-        """Most reports of a person."""
+        """Most reports of a person that may differ; those of days that were undone repeat if values last."""
         asked = self.asked[index]
+        if self.is_renewed(index):
+            return self.days
         return 1 if asked["kind"] == "static" else (asked["max_values"] or self.days) + self.voided
 
     def is_hashed(self, index: int) -> bool:
         """Return whether daily categories are hashed to sets, with new noise in every report."""
         asked = self.asked[index]
         is_daily = asked["kind"] == "daily" and not asked.keys() & {"scale", "moves"}
-        return is_daily and self.mechanism == "smp-loloha"
+        return is_daily and self.mechanism in OF_FIRST
+
+    def is_renewed(self, index: int) -> bool:
+        """Return whether a value that lasts is reported again each day, with new noise."""
+        return self.asked[index]["kind"] == "static" and self.mechanism == "smp-allomfree"
 
     def first_epsilon(self, index: int) -> Fraction:
-        """Epsilon of one report on hashed values: half of that of an answer, if no other was typed."""
+        """Epsilon of one report with new noise: half of that of an answer, if no other was typed."""
         typed = self.first and self.first["epsilon"]
         return Fraction(typed) if typed else Fraction(self.asked[index]["epsilon"]) / 2
 
     def has_valid_first(self) -> bool:
-        """Return whether new noise is that of hashed values, and makes a report lose less."""
-        if self.first is None or self.mechanism != "smp-loloha":
-            return self.first is None and self.mechanism != "smp-loloha"
+        """Return whether new noise is where the mechanism has it, and makes a report lose less."""
+        if self.first is None or self.mechanism not in OF_FIRST:
+            return self.first is None and self.mechanism not in OF_FIRST
         return self.first["cells"] in ("two", "optimal") and all(
             0 < self.first_epsilon(index) < Fraction(asked["epsilon"])
             for index, asked in enumerate(self.asked)
-            if self.is_hashed(index)
+            if self.is_hashed(index) or self.is_renewed(index)
         )
 
+    def has_no_links(self) -> bool:
+        """Return whether a plan that renews reports keeps no answer that would link them."""
+        if self.mechanism != "smp-allomfree":
+            return True
+        return not any("scale" in row for row in self.asked) and not self.spec.keys() & {
+            "location",
+            "presence",
+        }
+
     def answers_ratio(self, index: int, n: int, channel: Channel) -> Fraction:
-        """Most that n different answers change the odds; of hashed values all reports, in n sets."""
-        if not self.is_hashed(index):
+        """Most that n different answers change the odds; with new noise all reports, on n kept answers."""
+        if not (self.is_hashed(index) or self.is_renewed(index)):
             return channel.ratio**n
-        return worst_ratio(channel, reports=self.reports(index), sets=n)
+        k = int(self.asked[index]["domain_size"])
+        return worst_ratio(channel, reports=self.reports(index), sets=n, k=k)
 
     def is_stream(self, index: int) -> bool:
         """Return whether a person answers once in each window of days, with new noise."""
@@ -612,6 +672,7 @@ def check_spec(plan: Plan, found: Findings) -> None:
         "parts": plan.has_valid_parts(),
         "scale": plan.has_valid_scales(),
         "first": plan.has_valid_first(),
+        "what links reports": plan.has_no_links(),
         "window_days": plan.has_valid_window(),
         "moves": plan.has_valid_moves(),
         "by_code": not any("by_code" in row for row in plan.asked) or plan.mechanism.startswith("smp-"),
@@ -693,14 +754,8 @@ def check_indicator(entry: Json, plan: Plan, index: int, said_epsilon: str, foun
         possible = list(questions(epsilon, k))
         n_codes = possible[0].thresholds[-1]
         found.holds(f"{where}, codes", n_codes <= max_codes(plan.days), f"{n_codes} cannot be tallied")
-    elif plan.is_hashed(index):
-        first, is_open = plan.first_epsilon(index), plan.first and plan.first["cells"] == "optimal"
-        primes = PRIMES if is_open else (2,)
-        possible = hashes(epsilon, first, k, primes=primes, most=max_codes(plan.days))
-        found.holds(f"{where}, codes", possible, "too many to be tallied")
-        found.equal(f"{where}, nominal_first", Fraction(entry.get("nominal_first", -1)), first)
-        found.holds(f"{where}, epsilon", Fraction(entry["epsilon"]) <= first, "is above nominal_first")
-        possible = possible or list(grr(epsilon, k))
+    elif plan.is_renewed(index) or plan.is_hashed(index):
+        possible = first_channels(entry, plan, index, found)
     elif (
         asked.get("parts")
         or "moves" in asked
@@ -758,6 +813,23 @@ def check_groups(entry: Json, asked: Json, plan: Plan, found: Findings) -> Chann
     return Channel("groups", (), noisiest.p, noisiest.q, max(each.ratio for each in used))
 
 
+def first_channels(entry: Json, plan: Plan, index: int, found: Findings) -> list[Channel]:
+    """Return the possible mechanisms where a report has less than the epsilon of the answer that is kept."""
+    epsilon, first = Fraction(plan.asked[index]["epsilon"]), plan.first_epsilon(index)
+    where, k = f"indicator {entry['slug']}", len(entry["categories"])
+    if plan.is_renewed(index) and not plan.asked[index].get("parts"):
+        possible = renewed(epsilon, first, k)
+        is_small = possible[0].protocol == "l-grr" or k <= MAX_BITS
+        found.holds(f"{where}, number of categories", is_small, "is too large for a bit each")
+    else:
+        is_open = plan.is_renewed(index) or (plan.first and plan.first["cells"] == "optimal")
+        possible = hashes(epsilon, first, k, primes=PRIMES if is_open else (2,), most=max_codes(plan.days))
+        found.holds(f"{where}, codes", possible, "too many to be tallied")
+    found.equal(f"{where}, nominal_first", Fraction(entry.get("nominal_first", -1)), first)
+    found.holds(f"{where}, epsilon", Fraction(entry["epsilon"]) <= first, "is above nominal_first")
+    return possible or list(grr(epsilon, k))
+
+
 def check_fakes(entry: Json, plan: Plan, channel: Channel, *, share: Fraction, found: Findings) -> None:
     """Distribution of made-up reports."""
     said, where = entry["fake_data"], f"indicator {entry['slug']}, fake_data"
@@ -797,7 +869,7 @@ def profile_bounds(plan: Plan, used: list[Channel]) -> Bounds:
         return log_bounds(profile_ratio(plan, used))
     losses = [
         log_bounds(plan.answers_ratio(index, plan.values(index), channel))
-        if plan.is_hashed(index)
+        if plan.is_hashed(index) or plan.is_renewed(index)
         else Bounds(*(plan.values(index) * bound for bound in log_bounds(channel.ratio)))
         for index, channel in enumerate(used)
     ]

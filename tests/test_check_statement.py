@@ -175,6 +175,31 @@ def test_it_agrees_with_hashed_values(fresh):
     assert any(text.startswith("plan.spec, first") for text in texts(forged))
 
 
+@pytest.mark.parametrize("fresh", [{}, {"epsilon_first": Decimal("1.25"), "hash_cells": "optimal"}])
+def test_it_agrees_with_renewed_reports(fresh):
+    """Codes, bits and combinations; other numbers of a round, of reports or of sets are noticed."""
+    both = factory.joint("both", factory.GENDER, MANY)
+    plan = planned("smp-allomfree", unit="attribute", epsilon=Decimal(2), **fresh)
+    statement = written(factory.create(factory.GENDER, MANY, factory.STAY, both, plan=plan, days=5))
+    assert texts(statement) == []
+    found = {each["slug"]: each for each in statement["indicators"]}
+    protocols = {slug: each["protocol"] for slug, each in found.items()}
+    assert protocols == {"gender": "l-grr", "region": "l-osue", "stay": "loloha", "both": "loloha"}
+    assert (found["stay"]["prime"], found["both"]["prime"]) == ((2, 5) if fresh else (2, 3))
+    for slug in ("gender", "region", "both"):
+        each = found[slug]
+        assert (each["values_per_person"], each["nominal_first"]) == (1, "5/4" if fresh else "1/1")
+        assert Decimal(each["epsilon"]) < Decimal(each["epsilon_attribute"]) < 2
+    assert statement["guarantee"]["nominal_attribute"] == "2/1"
+    assert set(believed(statement)) - {"first_day", "spec_sha256"} == {"voided_days"}
+    for change in ({"location": {}}, {"presence": {}}):
+        forged = copy.deepcopy(statement)
+        forged["plan"]["spec"] |= change
+        assert not check_statement.Plan(forged).has_no_links(), change
+    statement["plan"]["spec"]["indicators"][0]["scale"] = {}
+    assert not check_statement.Plan(statement).has_no_links()
+
+
 @pytest.mark.parametrize("window", [None, 3, 1])
 def test_it_agrees_with_streams(window):
     """Also on combinations; other windows, numbers of answers and losses are noticed, and kept answers."""
@@ -373,8 +398,11 @@ def test_each_number_of_sums_is_derived_and_said_of_one_day_only(mechanism):
     assert "sums: there is no such bound for this study" in texts(forged)
 
 
-# The others have separate tests, with combinations.
-@pytest.mark.parametrize("mechanism", sorted({*MECHANISMS} - {"smp-question", "smp-loloha", "smp-stream"}))
+# They have separate tests, with combinations.
+OF_OTHER_TESTS = {"smp-question", "smp-loloha", "smp-allomfree", "smp-stream"}
+
+
+@pytest.mark.parametrize("mechanism", sorted({*MECHANISMS} - OF_OTHER_TESTS))
 def test_each_number_is_derived(mechanism):
     plan = planned(mechanism, epsilon_profile=Decimal("2.5"))
     study = factory.create(factory.GENDER, replace(factory.STAY, max_values=2), plan=plan)

@@ -20,6 +20,7 @@ from ldp.privacy.streams import check_window, most_answers
 from ldp.protocols.adaptive import adp_channel
 from ldp.protocols.channels import (
     WORD,
+    GrrChannel,
     Unit,
     check_domain_size,
     check_epsilon,
@@ -597,7 +598,7 @@ class PlanSpec:
             return tuple(len(self.classes) * (spec.domain_size + 1) for spec in self.indicators)
         channels = [self.answer_channel(index) for index in range(self.d)]
         sizes = tuple(
-            channel.n_codes if isinstance(channel, _OF_CODES) else channel.domain_size for channel in channels
+            channel.domain_size if isinstance(channel, _NAMED) else channel.n_codes for channel in channels
         )
         return sizes if self.location is None else (*sizes, self.location.grid.n_cells)
 

@@ -48,6 +48,12 @@ def _sum_words(plan: Plan, spec: PlanSpec, certificate: Certificate) -> str:
             "categories, each with an epsilon of at most %(each)s.",
             largest.n_values,
         )
+    elif spec.is_renewed(position):
+        each = largest.epsilon_attribute
+        text = gettext(
+            "%(total)s. This limit covers the reports on “%(name)s” of all days, which add new noise to one "
+            "kept answer."
+        )
     elif (asked.scale is not None or spec.has_question(position)) and largest.n_values > 1:
         text = gettext(
             "%(total)s. This limit is the sum of the epsilons of at most %(n)d different answers for "

@@ -29,7 +29,9 @@ from ldp.protocols.numbers.wave import WaveChannel, kept_share
 from ldp.protocols.partial.regions import RegionChannel, regions_of
 from ldp.protocols.projective import ProjectiveChannel
 from ldp.protocols.repeated.question import QuestionChannel
+from ldp.protocols.repeated.renewed import rounds_of
 from ldp.protocols.two_round import TwoRoundGrr
+from ldp.protocols.two_round_unary import TwoRoundUnary
 from ldp.protocols.unary import UnaryChannel
 from reports.base.version import software
 from reports.privacy.composition import composition_facts
@@ -57,6 +59,8 @@ METHODS: Final = {
     "question": "1BitHR",
     "loloha": "LOLOHA",
     "groups": "PCE",
+    "l-grr": "L-GRR",
+    "l-osue": "L-OSUE",
 }
 WORD = 2**64  # thresholds are integers out of it
 
@@ -92,6 +96,7 @@ class Protection:
     has_fakes: bool
     is_daily: bool
     has_question: bool = False
+    is_renewed: bool = False
     n_sets: int | None = None
     window_days: int | None = None
     epsilon_window: Decimal | None = None
@@ -107,7 +112,7 @@ class Protection:
     @property
     def is_unary(self) -> bool:
         """Return whether an answer marks any number of categories, instead of naming one."""
-        return not all(isinstance(own, GrrChannel) for own in _channels(self.channel))
+        return not all(isinstance(own, GrrChannel | TwoRoundGrr) for own in _channels(self.channel))
 
     @property
     def tells_group(self) -> bool:
@@ -187,6 +192,7 @@ def protections(plan: Plan) -> dict[str, Protection]:
             has_fakes=spec.has_fakes,
             is_daily=asked.kind == "daily",
             has_question=spec.has_question(index),
+            is_renewed=spec.is_renewed(index),
             n_sets=_n_sets(spec, index),
             window_days=spec.window_days if spec.is_stream(index) else None,
             epsilon_window=certificate.epsilon_window if spec.is_stream(index) else None,
@@ -205,7 +211,7 @@ def _channels(channel: AnswerChannel) -> tuple[AnswerChannel, ...]:
 
 def _n_sets(spec: PlanSpec, index: int) -> int | None:
     channel = spec.answer_channel(index)
-    if not spec.is_hashed(index) or not isinstance(channel, QuestionChannel):
+    if rounds_of(channel) is None or not isinstance(channel, QuestionChannel):
         return None
     return min(channel.groups, channel.domain_size)
 
@@ -215,10 +221,11 @@ def thresholds(channel: AnswerChannel) -> dict[str, int]:
     if isinstance(channel, RegionChannel):
         return {}
     if isinstance(channel, QuestionChannel):
-        rounds = channel.answer
-        if isinstance(rounds, TwoRoundGrr):
-            return {"threshold": rounds.first.threshold, "threshold_second": rounds.second.threshold}
-        channel = rounds
+        return thresholds(channel.answer)
+    if isinstance(channel, TwoRoundGrr):
+        return {"threshold": channel.first.threshold, "threshold_second": channel.second.threshold}
+    if isinstance(channel, TwoRoundUnary):
+        return thresholds(channel.first) | {"threshold_second": channel.second.threshold_p}
     if not isinstance(channel, UnaryChannel):
         return {"threshold": channel.threshold}
     return {"threshold_p": channel.threshold_p, "threshold_q": channel.threshold_q}
@@ -552,6 +559,12 @@ def _definition(spec: PlanSpec, *, voided_days: int) -> str:
             "for the other. For any number of days, epsilon is at most the number of sets multiplied "
             "by the epsilon of one kept answer."
         )
+    if spec.renews_reports:
+        text += " " + gettext(
+            "For an indicator with one value per person, each report adds new noise to one kept answer. The "
+            "epsilon of a report covers one report. The epsilon per attribute covers the reports of all days "
+            "together, and never exceeds the epsilon of the kept answer."
+        )
     if spec.has_streams:
         text += " " + gettext(
             "For a daily indicator that is a stream, the guarantee also covers changes. The values of the "
@@ -612,6 +625,8 @@ def protocol_of(channel: AnswerChannel) -> str:
         return "groups"
     if isinstance(channel, QuestionChannel):
         return "loloha" if isinstance(channel.answer, TwoRoundGrr) else "question"
+    if isinstance(channel, TwoRoundGrr | TwoRoundUnary):
+        return "l-grr" if isinstance(channel, TwoRoundGrr) else "l-osue"
     return "grr" if isinstance(channel, GrrChannel) else "oue"
 
 
@@ -628,7 +643,7 @@ def _design(channel: AnswerChannel) -> dict[str, int]:
 
 def _first(spec: PlanSpec, index: int) -> dict[str, str]:
     """Epsilon of one report, where that of an answer covers all reports of a value."""
-    if spec.first is None or not spec.is_hashed(index):
+    if spec.first is None or not (spec.is_hashed(index) or spec.is_renewed(index)):
         return {}
     return {"nominal_first": exact_text(spec.first.epsilon_of(spec.indicators[index].epsilon))}
 

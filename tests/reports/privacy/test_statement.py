@@ -29,6 +29,7 @@ from reports.dpia.parts import Section
 from reports.models import Plan, Study, Tally
 from reports.privacy.retention import retention
 from reports.privacy.statement.document import certified, not_protected, protections
+from reports.privacy.total_texts import total_words
 from reports.studies.policies import Role
 from reports.studies.studyfile.definition import LocationDefinition, PlanDefinition
 from reports.studies.studyfile.slots_definition import SlotsDefinition
@@ -252,15 +253,39 @@ def test_statement_says_which_people_with_other_lasting_values_are_not_compared(
     assert changes.count("Joint indicators (both): even if two people differ only") == is_said
 
 
+def test_statement_says_what_renewed_reports_tell(reader) -> None:
+    study = factory.published(factory.GENDER, factory.MANY, n=300, mechanism="smp-allomfree", epsilon="2")
+    plan = Plan.objects.get(study=study)
+    shown = protections(plan)
+    assert [shown[slug].method for slug in ("gender", "region")] == ["L-GRR", "L-OSUE"]
+    for each in shown.values():
+        assert each.epsilon_odds == each.epsilon_answer <= 1 < each.epsilon_value <= 2
+    assert "covers the reports of all days together" in statement(study)["guarantee"]["definition"]
+    assert "which add new noise to one kept answer" in total_words(plan)
+    html = reader.get("/studies/fair-2024/gender/").content.decode()
+    assert "Each day of presence has its own answer" in html
+    assert f"by a factor of at most {formats.odds(shown['gender'].epsilon_value)}, however many days" in html
+    french = reader.get("/studies/fair-2024/gender/", HTTP_ACCEPT_LANGUAGE="fr").content.decode()
+    assert "Chaque jour de présence a sa propre réponse" in unescape(french)
+
+
 @pytest.mark.parametrize(
-    ("mechanism", "needed"),
+    ("asked", "mechanism", "needed"),
     [
-        ("smp-question", {"threshold", "prime", "dimension", "codes"}),
-        ("smp-loloha", {"threshold", "prime", "dimension", "codes", "threshold_second", "nominal_first"}),
+        (factory.STAY, "smp-question", {"threshold", "prime", "dimension", "codes"}),
+        (
+            factory.STAY, "smp-loloha",
+            {"threshold", "prime", "dimension", "codes", "threshold_second", "nominal_first"},
+        ),
+        (factory.GENDER, "smp-allomfree", {"threshold", "threshold_second", "nominal_first"}),
+        (
+            factory.MANY, "smp-allomfree",
+            {"threshold_p", "threshold_q", "threshold_second", "nominal_first"},
+        ),
     ],
-)
-def test_schema_knows_permanent_questions_and_hashed_values(mechanism, needed) -> None:
-    factory.create(factory.STAY, mechanism=mechanism)
+)  # fmt: skip
+def test_schema_knows_questions_hashed_values_and_renewed_reports(asked, mechanism, needed) -> None:
+    factory.create(asked, mechanism=mechanism)
     found = statement()
     (entry,) = found["indicators"]
     for key in needed:
