@@ -18,6 +18,8 @@ from ldp.protocols.numbers.wave import WaveChannel
 from ldp.protocols.partial.regions import RegionChannel
 from ldp.protocols.projective_space import value_counts, value_reports
 from ldp.protocols.repeated.question import QuestionChannel
+from ldp.protocols.repeated.renewed import rounds_of
+from ldp.protocols.two_round import TwoRoundGrr
 from reports.estimates.models import DayNote
 from reports.estimates.noise import AnswerNoise, answer_noise
 from reports.estimates.small_categories import Hidden
@@ -171,7 +173,7 @@ def _names_one(channel: AnswerChannel) -> bool:
         return all(map(_names_one, channel.of_regions))
     if isinstance(channel, QuestionChannel):
         return channel.n_questions == 1 and channel.groups == channel.domain_size
-    return isinstance(channel, GrrChannel)
+    return isinstance(channel, GrrChannel | TwoRoundGrr)
 
 
 def tallies_of(loaded: Loaded) -> IndicatorTallies:
@@ -187,7 +189,8 @@ def tallies_of(loaded: Loaded) -> IndicatorTallies:
         counts=loaded.codes if isinstance(loaded.channel, ThresholdChannel | WaveChannel) else loaded.counts,
         n_reports=loaded.n_reports,
         visitors=loaded.visitors,
-        kind=loaded.spec.kind,
+        # Reports on a value that lasts are daily ones where each day has its own noise.
+        kind=loaded.spec.kind if rounds_of(loaded.channel) is None else "daily",
         channel=loaded.channel,
         small_cell=loaded.indicator.study.small_cell,
     )

@@ -70,7 +70,9 @@ LDP_MODULES: Final = (
     "protocols/repeated/__init__.py",
     "protocols/repeated/hashed.py",
     "protocols/repeated/question.py",
+    "protocols/repeated/renewed.py",
     "protocols/two_round.py",
+    "protocols/two_round_unary.py",
     "protocols/unary.py",
 )
 Reports = tuple[WindowReport, ...]

@@ -35,7 +35,7 @@ from reports.estimates.queries import LEVEL, Window, WindowError, reports_with_t
 from reports.estimates.small_cells import ShownVisitors
 from reports.movement.figures import OF_A_DAY, DayTotals, Derived, Movement, Point, Show
 from reports.studies.models import Indicator
-from reports.studies.queries import has_unions
+from reports.studies.queries import has_lasting_reports, has_unions
 
 # A daily indicator counts the value of the first day in a window: who comes has one, who leaves has none.
 _OF_DAILY: Final = (Show.ARRIVALS, Show.RETURNING, Show.WINDOW)
@@ -107,9 +107,13 @@ class _Source:
 
 def available_shows(indicator: Indicator) -> tuple[Show, ...]:
     """Figures that are defined for an indicator; none where days cannot be joined, or there is only one."""
+    return _shows(indicator, lasts=has_lasting_reports(indicator))
+
+
+def _shows(indicator: Indicator, *, lasts: bool) -> tuple[Show, ...]:
     if indicator.study.days < 2 or not has_unions(indicator):
         return ()
-    return _OF_DAILY if indicator.kind == Indicator.Kind.DAILY else tuple(Show)
+    return tuple(Show) if lasts else _OF_DAILY
 
 
 def movement(
@@ -143,7 +147,8 @@ def movement(
     source = _Source(indicator=indicator, tallies=tallies, shown=shown, key=key, totals=totals)
     # Differences of shares of a number are those of its cuts, whose errors are not those of categories.
     # Where categories are hidden, differences of windows would give some.
-    available = () if report.cuts or study.small_category else available_shows(indicator)
+    is_hidden = report.cuts or study.small_category
+    available = () if is_hidden else _shows(indicator, lasts=tallies.kind == "static")
     chosen = show if show in available else next(iter(available), None)
     cohort, window = _with_defaults(source, cohort, window)
     return Movement(

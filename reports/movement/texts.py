@@ -9,7 +9,7 @@ from django.utils.translation import gettext, gettext_lazy
 from reports.base import formats
 from reports.movement.figures import OF_A_DAY, Derived, Movement, Point, Show, Unit
 from reports.studies.models import Indicator
-from reports.studies.queries import has_unions
+from reports.studies.queries import has_lasting_reports, has_unions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +107,15 @@ def reason_for_nothing(indicator: Indicator) -> str:
 
 
 def reason_for_less(indicator: Indicator) -> str:
-    """Return why a daily indicator has some of the figures only; empty where it has all."""
-    if indicator.kind != Indicator.Kind.DAILY or not has_unions(indicator):
+    """Return why an indicator has some of the figures only; empty where it has all."""
+    if has_lasting_reports(indicator) or not has_unions(indicator):
         return ""
+    if indicator.kind == Indicator.Kind.STATIC:
+        return gettext(
+            "A visitor's value is reported again on each day, with new noise. Arrivals and returns use the "
+            "report for the day of the arrival or return. Departures, later returns and the number of days "
+            "present cannot be computed separately for each value."
+        )
     return gettext(
         "A visitor can have a different value on each day. Arrivals and returns use the visitor's value "
         "on the day of the arrival or return. Departures, later returns and the number of days present "

@@ -195,6 +195,8 @@ def _codes(
         return "combines other indicators"
     if spec.indicators[spec.index(indicator.slug)].scale is not None:  # reports tell shares, not values
         return "is a number"
+    if spec.is_renewed(spec.index(indicator.slug)):  # of people who leave, no report says what they are
+        return "is reported again each day"
     noise = answer_noise(spec, indicator.study)
     cells = None if noise is None else CellNoise(visitors=noise.visitors.channel, answers=noise.channel)
     try:

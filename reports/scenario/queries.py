@@ -26,7 +26,14 @@ from reports.estimates.queries import LEVEL, Counts, WindowError
 from reports.scenario.query import LEAST_DAYS, Kind, Question, counted_days, program_seconds
 from reports.studies.models import Indicator, Study
 from reports.studies.names import in_language
-from reports.studies.queries import current_plan, has_unions, scale_of, stays_of, visitors_of
+from reports.studies.queries import (
+    current_plan,
+    has_lasting_reports,
+    has_unions,
+    scale_of,
+    stays_of,
+    visitors_of,
+)
 from reports.studies.tally_models import VisitorTally
 
 N_PATTERNS: Final = 20
@@ -126,6 +133,16 @@ def refusal(study: Study, indicator: Indicator | None = None) -> str:
             "use in a scenario. You can run a scenario either for all people combined or for an "
             "indicator with categories. For such an indicator, each person's category must stay the same "
             "from day to day."
+        ) % {"name": indicator.shown_name}
+    if (
+        indicator is not None
+        and indicator.kind == Indicator.Kind.STATIC
+        and not has_lasting_reports(indicator)
+    ):
+        return gettext(
+            "A person's value for “%(name)s” is reported again on each day, with new noise. Reports "
+            "from different days cannot be combined in a scenario. Scenarios are available "
+            "for all people combined."
         ) % {"name": indicator.shown_name}
     if indicator is not None and not has_unions(indicator):
         return gettext(

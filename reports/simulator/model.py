@@ -46,7 +46,7 @@ from ldp.privacy.classes import OF_CLASSES
 from ldp.privacy.first_reports import HashCells
 from ldp.privacy.joint import SIDES, joint_size
 from ldp.privacy.plan_requests import suited
-from ldp.privacy.plans import HASHED, STREAM, Mechanism, ReportChannel
+from ldp.privacy.plans import OF_FIRST, STREAM, Mechanism, ReportChannel
 from ldp.protocols.channels import Unit
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.numbers.wave import WaveChannel
@@ -100,7 +100,8 @@ class Setting:
 
     small_cell : least visitors of a window that is shown; 0 = no such rule
     presence_epsilon, presence_days : of the noise that hides who was there; None = totals are exact
-    epsilon_first, hash_cells : of smp-loloha, which others leave out; None = half of epsilon, and two
+    epsilon_first, hash_cells : of smp-loloha and smp-allomfree, which others leave out; None = half of
+        epsilon, and two
     window_days : of smp-stream, which others leave out; None = seven, or all days of a shorter study
     classes : of subscribers; epsilon is then the largest of theirs, and all figures but those of
         `reports.simulator.classes` are as if everyone were in a class with it
@@ -148,8 +149,8 @@ class Setting:
             indicators=suited(self.requests, mechanism=self.mechanism),
             presence_epsilon=self.presence_epsilon,
             presence_days=None if self.presence_epsilon is None else self.presence_days,
-            epsilon_first=self.epsilon_first if self.mechanism == HASHED else None,
-            hash_cells=self.hash_cells if self.mechanism == HASHED else None,
+            epsilon_first=self.epsilon_first if self.mechanism in OF_FIRST else None,
+            hash_cells=self.hash_cells if self.mechanism in OF_FIRST else None,
             window_days=self.window_days if self.mechanism == STREAM else None,
             classes={each.slug: each.epsilon for each in self.classes},
         )
@@ -341,7 +342,7 @@ def recommended(setting: Setting) -> Recommendation:
 def epsilon_wanted(setting: Setting, *, half_width: float, slugs: Sequence[str], of_union: bool) -> Decimal:
     """Epsilon of the plan with which all of some questions are as exact as wanted on one day, or in all.
 
-    With half of it for one report of hashed values, whose errors follow from that alone.
+    With half of it for one report with separate noise, since errors follow from that alone.
     LdpError if no epsilon will do; its message names what can be reached.
     """
     indexes = [index for index, each in enumerate(setting.questions) if each.slug in slugs]

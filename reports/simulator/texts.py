@@ -175,7 +175,7 @@ def truth_words(channel: ReportChannel) -> str:
             "Each answer represents a set of categories. The set includes the true category in %(kept)s of "
             "100 cases, and each of the other categories in %(other)s of 100."
         )
-    elif isinstance(answer, GrrChannel):
+    elif isinstance(answer, GrrChannel | TwoRoundGrr):
         text = gettext(
             "The answer names the true category in %(kept)s of 100 cases, and each of the other "
             "categories in %(other)s of 100 cases."
@@ -316,6 +316,10 @@ def mechanism_words(mechanism: str) -> str:
             "how it is answered",
             "daily values hashed into sets of categories, with new noise in every report",
         ),
+        "allomfree": pgettext(
+            "how it is answered",
+            "also values that do not change are reported with new noise on every day",
+        ),
         "stream": pgettext(
             "how it is answered",
             "daily values on one day in each window of days, with new noise in every report",
@@ -342,6 +346,10 @@ def purpose_words(mechanism: str) -> str:
         ),
         "smp-loloha": gettext(
             "Use it for daily indicators if identical reports must not prove that a value stayed the same."
+        ),
+        "smp-allomfree": gettext(
+            "Use it if equal reports must not show that they come from the same person, even for values that "
+            "do not change."
         ),
         "smp-stream": gettext(
             "Use it for daily indicators if any week of a person's values, including its changes, must have "

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp import PlanSpec
+from ldp.privacy.plans import RENEWED
 from ldp.protocols.numbers.threshold import Scale
 from reports.studies.models import Indicator, Study
 from reports.studies.plan_models import Plan
@@ -19,6 +20,13 @@ def has_unions(indicator: Indicator) -> bool:
     """
     answers_daily = indicator.max_values in (None, indicator.study.days) and indicator.max_moves is None
     return indicator.kind == Indicator.Kind.STATIC or answers_daily
+
+
+def has_lasting_reports(indicator: Indicator) -> bool:
+    """Return whether a person's report is the same on all days, and so in all windows."""
+    if indicator.kind != Indicator.Kind.STATIC:
+        return False
+    return current_plan(indicator.study).mechanism != RENEWED
 
 
 def scale_of(indicator: Indicator) -> Scale | None:

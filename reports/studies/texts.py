@@ -123,7 +123,7 @@ def answer_words(channel: ReportChannel) -> str:
             "Each answer represents a set of categories. The set includes the true category in %(kept)s of "
             "cases, and each of the other categories in %(other)s of cases."
         )
-    elif isinstance(answer, GrrChannel):
+    elif isinstance(answer, GrrChannel | TwoRoundGrr):
         text = gettext(
             "The answer names the true category in %(kept)s of cases, and each of the other categories in "
             "%(other)s of cases."
@@ -253,6 +253,7 @@ def _how(spec: PlanSpec, index: int) -> str:
         or asked.scale is not None
         or spec.has_question(index)
         or spec.is_hashed(index)
+        or spec.is_renewed(index)
         or spec.is_stream(index)
     ):
         return ""
@@ -301,6 +302,8 @@ def _how_repeated(spec: PlanSpec, index: int) -> str:
             "the values are the same. However long the study lasts, the total epsilon never exceeds epsilon "
             "multiplied by the number of sets."
         )
+    if spec.is_renewed(index):
+        return _how_renewed()
     if not spec.has_question(index):
         return ""
     return gettext(
@@ -309,6 +312,19 @@ def _how_repeated(spec: PlanSpec, index: int) -> str:
         "categories. The true answer is randomised with the full epsilon. One randomised answer is "
         "drawn for a true “yes” and one for a true “no”, and both are then reused. A person "
         "therefore never has more than two randomised answers, however many days the study lasts."
+    )
+
+
+def _how_renewed() -> str:
+    return gettext(
+        "For an indicator with one value per person, one randomised answer is drawn with the full epsilon "
+        "and kept in the operator zone. Each day on which the person is present has its own report, which "
+        "adds new noise to the kept answer (ALLOMFREE). A single report therefore reveals less, and equal or "
+        "different reports do not show for certain whether they come from the same person. Together, many "
+        "reports from one person show the kept answer, but they never reveal more than epsilon. The more "
+        "accurate of two methods is used: either the report names one category (L-GRR), or it can mark any "
+        "number of categories (L-OSUE). For a combination of indicators, the report names one of a few sets "
+        "into which the combinations are divided at random for each person (LOLOHA)."
     )
 
 

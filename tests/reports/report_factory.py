@@ -191,7 +191,8 @@ def _delta(spec: ldp.PlanSpec, people: People, *, sanitiser: ldp.Sanitiser, sign
     ]
     for index, asked in enumerate(spec.indicators):
         daily = [reports[index] for reports in by_day]
-        words = static[index] if asked.kind == "static" else np.stack(daily, axis=1)
+        is_one = asked.kind == "static" and not spec.is_renewed(index)
+        words = static[index] if is_one else np.stack(daily, axis=1)
         ldp.tally_reports(people.bitmaps, words, delta, index=index, is_unary=spec.is_unary(index), sign=sign)
     return delta
 
@@ -216,7 +217,7 @@ def _values(spec: ldp.PlanSpec, people: People, sanitiser: ldp.Sanitiser, *, day
     columns = []
     for index, asked in enumerate(spec.indicators):
         column = np.full(people.bitmaps.size, -1, np.int32)
-        if day is None and asked.kind == "static":
+        if asked.kind == "static" and (day is None or spec.is_renewed(index)):
             column = people.static[asked.slug]
         elif day is not None and asked.kind == "daily":
             chosen = sanitiser.answer_days(index, people.pseudonyms) & people.bitmaps

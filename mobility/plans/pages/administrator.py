@@ -98,4 +98,5 @@ def _indicator_row(
         "certified": certified_to.epsilon,
         "words": studies_texts.answer_words(spec.channel(index)),
         "values": certified_to.n_values,
+        "is_renewed": spec.is_renewed(index),
     }

@@ -6,7 +6,7 @@ from typing import Final
 
 from django.http import QueryDict
 
-from ldp.privacy.plans import HASHED, STREAM
+from ldp.privacy.plans import OF_FIRST, STREAM
 from mobility.plans.class_shares import CLASSES, EPSILON, classes_text, read_classes_text
 from mobility.plans.pages.draft_typed import CLASS, JOINT, ORIGIN, Typed, lines
 from mobility.plans.pages.simulator_form import COMBINED, SimulatorForm
@@ -76,9 +76,9 @@ def _plan(form: SimulatorForm) -> dict[str, str]:
 
 
 def _not_of(mechanism: str | None) -> list[str]:
-    """Keys of the plan that only another mechanism has."""
-    of_one = {HASHED: ("epsilon_first", "hash_cells"), STREAM: ("window_days",)}
-    return [PLAN[name] for other, names in of_one.items() if other != mechanism for name in names]
+    """Keys of the plan that only other mechanisms have."""
+    of_some = {OF_FIRST: ("epsilon_first", "hash_cells"), (STREAM,): ("window_days",)}
+    return [PLAN[name] for some, names in of_some.items() if mechanism not in some for name in names]
 
 
 def unlike_the_draft(form: SimulatorForm) -> bool:

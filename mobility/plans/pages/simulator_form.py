@@ -11,7 +11,7 @@ from django.utils.translation import gettext, gettext_lazy, pgettext
 
 from ldp.estimation.simulation import LARGEST_EPSILON, LEAST_EPSILON, Crowd
 from ldp.privacy.first_reports import HashCells
-from ldp.privacy.plans import HASHED, MAX_DAYS, Kind, Mechanism
+from ldp.privacy.plans import MAX_DAYS, OF_FIRST, Kind, Mechanism
 from ldp.privacy.slots import MAX_SLOTS_PER_DAY
 from ldp.protocols.channels import MAX_DOMAIN_SIZE, Unit
 from mobility.plans.class_shares import (
@@ -190,7 +190,7 @@ class SimulatorForm(forms.Form):
                 gettext("Enter a number that is no greater than the number of indicators in the plan."),
             )
         first, epsilon = given.get("epsilon_first"), given.get("epsilon")
-        if given.get("mechanism") == HASHED and first and epsilon and first >= epsilon:
+        if given.get("mechanism") in OF_FIRST and first and epsilon and first >= epsilon:
             self.add_error("epsilon_first", gettext("This must be lower than epsilon."))
         self._check_combination(given)
         for name, text in class_errors_in(self.class_names, given):

@@ -179,7 +179,7 @@ class PlanDefinition:
     presence_epsilon, presence_days : of the noise that hides who was there, and first days of a subscriber
         that count; None = totals are exact
     tallies : further tallies of presence, in the order of the library
-    epsilon_first, hash_cells : of smp-loloha; None = half of epsilon, and two
+    epsilon_first, hash_cells : of smp-loloha and smp-allomfree; None = half of epsilon, and two
     window_days : of smp-stream; None = seven, or all days of a shorter study
     max_events : in a study of events most events of a person that are answered; None = all
     class_column : public column of the files with the class of each subscriber; None = there are no classes

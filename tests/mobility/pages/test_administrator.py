@@ -308,6 +308,13 @@ class TestSimulator:
         html = html_of(client, f"{SIMULATOR_URL}?draft={draft.pk}")
         assert 'value="0.25"' in html and '<option value="optimal" selected>' in html
 
+    def test_renewed_reports_have_the_same_numbers(self, client):
+        common = "indicators=2&epsilon=1&epsilon_first=0.4"
+        text = shown(client, f"?mechanism=smp-allomfree&{common}")
+        says(text, "smp-allomfree", "New noise in every report (smp-loloha, smp-allomfree)")
+        query = "?mechanism=smp-allomfree&epsilon=1&epsilon_first=1"
+        assert "This must be lower than epsilon." in shown(client, query)
+
     def test_of_a_draft_it_asks_what_is_drafted_and_what_is_missing_is_not_found(self, client):
         text = STUDY.replace("epsilon = 1.0", "epsilon = 2.5").replace("ers = 10", "ers = 3000")
         draft = draft_new_study(definition_of(text), by="adam")

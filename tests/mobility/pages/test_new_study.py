@@ -353,6 +353,9 @@ def test_the_simulator_gives_its_values_to_a_new_study(client):
         'mechanism = "smp-loloha"', "epsilon = 2", "epsilon_first = 0.5", "days = 5",
         "expected_subscribers = 5000",
     } <= set(walk.text.splitlines())  # fmt: skip
+    _, renewed = new_study_of(client, f"mechanism=smp-allomfree&epsilon_first=0.5&{common}")
+    assert {'mechanism = "smp-allomfree"', "epsilon_first = 0.5"} <= set(renewed.text.splitlines())
+    html, walk = new_study_of(client, f"mechanism=smp-loloha&epsilon_first=0.5&{common}")
     walk.change(text=walk.text.replace("epsilon = 2", "epsilon = 3"))  # into a text that was begun before
     assert "epsilon = 2" in walk.text.splitlines()
     html, walk = new_study_of(client, "mechanism=smp-grr&epsilon=2&days=5")

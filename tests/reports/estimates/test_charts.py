@@ -252,7 +252,8 @@ def test_plan_words_name_who_answers_how_and_what_is_hidden(mechanism, unit, d) 
     )
     assert ("made-up reports add nothing to that protection" in words) == (has_fakes and unit == "profile")
     assert ("(GRR)" in words, "OUE)" in words) == (oracle in ("grr", "adp"), oracle in ("oue", "ouez", "adp"))
-    assert "reused whenever the value is the same." in words
+    assert ("reused whenever the value is the same." in words) == (oracle != "allomfree")
+    assert ("Each day on which the person is present has its own report" in words) == (oracle == "allomfree")
 
 
 def test_answer_words_are_those_of_the_channel() -> None:

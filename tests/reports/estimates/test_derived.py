@@ -19,6 +19,8 @@ from reports.estimates.texts import key_facts
 from reports.models import DayNote, Indicator, Study
 from reports.movement.figures import Movement, Show, Unit
 from reports.movement.queries import available_shows, movement
+from reports.scenario.population import synthesise
+from reports.scenario.queries import refusal
 from tests.reports import report_factory as factory
 from tests.reports.page_texts import words
 
@@ -113,6 +115,37 @@ def test_daily_indicator_counts_who_comes_by_the_value_of_the_day(crowded) -> No
     check(found, truth)
     # Missing figures are not shown under another name.
     assert movement(stay, show=Show.DEPARTURES).show == Show.ARRIVALS
+
+
+def test_renewed_reports_tell_who_comes_but_not_who_was_there_before(reader) -> None:
+    """Each day has its own report: what needs the same one twice is not shown, and pages say why."""
+    study = factory.create(epsilon="12", mechanism="smp-allomfree")
+    people = factory.crowd(study, n=12_000)
+    factory.publish(study, people)
+    age = of(study)
+    assert available_shows(age) == (Show.ARRIVALS, Show.RETURNING, Show.WINDOW)
+    found, back = movement(age), movement(age, show=Show.RETURNING)
+    new = [
+        people.present(day, day) & ~(people.present(1, day - 1) if day > 1 else people.bitmaps == 0)
+        for day in range(1, 5)
+    ]
+    check(found, [count(people, each) for each in new])
+    returned = [people.present(day, day) & ~new[day - 1] for day in range(1, 5)]
+    check(back, [count(people, each) for each in returned][-len(back.points) :])
+    assert movement(age, show=Show.DEPARTURES).show == Show.ARRIVALS
+    (report,), tallies = queries.reports_with_tallies([age], [[Window(2, 3)]])[0]
+    truth = count(people, people.present(2, 3))
+    assert report.n_reports == pytest.approx(truth.sum() / 3, rel=0.05)  # one of three indicators each
+    for estimate, share in zip(report.estimates, truth / truth.sum(), strict=True):
+        assert abs(estimate.frequency - share) < 0.04
+    assert not windows.window_difference(
+        tallies, first=Window(1, 2), second=Window(2, 3), of="frequency"
+    ).is_exact
+    page = reader.get("/studies/fair-2024/age/movement/").content.decode()
+    assert "is reported again on each day" in page
+    assert "is reported again on each day" in refusal(study, age)
+    assert refusal(study) == ""
+    assert synthesise(study, people=2_000).left_out["age"] == "is reported again each day"
 
 
 def test_visitors_of_categories_are_scaled_and_totals_are_not(fair) -> None:

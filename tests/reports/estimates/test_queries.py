@@ -163,11 +163,11 @@ def test_summaries_are_newest_first_and_all_reports_take_three_queries(django_as
     assert len(reports) == 30
 
 
-@pytest.mark.parametrize("mechanism", ["smp-grr", "smp-question", "rsfd-ouez"])
+@pytest.mark.parametrize("mechanism", ["smp-grr", "smp-question", "smp-allomfree", "rsfd-ouez"])
 def test_pages_say_what_a_report_is(reader, mechanism) -> None:
     made(mechanism=mechanism)
     text = text_of(page(reader, "indicator", "region"))
-    is_unary = mechanism in {"smp-oue", "rsfd-ouez", "smp-adp", "rsfd-adp"}
+    is_unary = mechanism in {"smp-oue", "rsfd-ouez", "smp-adp", "rsfd-adp", "smp-allomfree"}
     marks_several = is_unary or mechanism in {"smp-question", "smp-loloha"}  # answers are sets of categories
     has_fakes = mechanism.startswith("rsfd")
     for words, is_said in (

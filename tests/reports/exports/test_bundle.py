@@ -58,7 +58,10 @@ DECODED = (factory.GENDER, factory.AGE, factory.STAY, factory.BOTH, OF_DAY, fact
 
 @pytest.mark.parametrize(
     ("mechanism", "asked"),
-    [("smp-grr", DECODED), *((name, MIXED) for name in ("smp-adp", "smp-loloha", "smp-stream", "rsfd-adp"))],
+    [
+        ("smp-grr", DECODED),
+        *((name, MIXED) for name in ("smp-adp", "smp-loloha", "smp-allomfree", "smp-stream", "rsfd-adp")),
+    ],
 )
 def test_recomputes_the_export_bit_for_bit(mechanism, asked, tmp_path, recompute):
     share = Decimal("0.37") if mechanism == "smp-adp" else Decimal(1)

@@ -142,6 +142,21 @@ def test_one_who_knows_a_day_guesses_the_other_whatever_epsilon_is() -> None:
     assert [row.knowing_a_day for row in rows[1:]] == [None, None]  # no second report shows a change
 
 
+def test_renewed_reports_show_less_in_a_report_and_are_limited_over_all_days() -> None:
+    asked = (question("few", 3), question("many", 40))
+    simulation = simulate(make(questions=asked, mechanism="smp-allomfree", epsilon=Decimal(2)))
+    for row, k in zip(simulation.rows, (3, 40), strict=True):
+        assert row.at_most == pytest.approx(np.exp(1) / (np.exp(1) + k - 1))
+        assert row.knowing_a_day is None
+    assert "names the true category" in words.truth_words(simulation.rows[0].channel)
+    assert "marks the true category" in words.truth_words(simulation.rows[1].channel)
+    assert simulation.certificate.nominal_profile == 2
+    found = {each.mechanism: each for each in simulation.ranking}
+    assert found["smp-adp"].mean_half_width < found["smp-allomfree"].mean_half_width
+    typed = replace(simulation.setting, epsilon_first=Decimal("1.9"))
+    assert simulate(typed).rows[0].day_half_width < simulation.rows[0].day_half_width
+
+
 def test_hashed_values_show_less_in_a_report_and_are_limited_over_all_days() -> None:
     setting = make(questions=(replace(DAILY, domain_size=8),), mechanism="smp-loloha", epsilon=Decimal(1))
     simulation = simulate(setting)

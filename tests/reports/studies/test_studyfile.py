@@ -224,7 +224,7 @@ def test_the_plan_is_the_library_s_with_exact_epsilons() -> None:
         ('subscriber = "msisdn"', 'subscriber = "time"', 'extract.timestamp: must be its own column, but extract.subscriber uses it, got "time"'),
         ('column = "age"', 'column = "msisdn"', 'indicator[age_band].column: must be its own column, but extract.subscriber uses it, got "msisdn"'),
         ('timestamp = "time"', 'timestamp = "time"\nmax_bad_share = 2', "extract.max_bad_share: must be a number from 0 to 1, got 2"),
-        ("smp-grr", "grr", 'plan.mechanism: must be one of smp-grr, spl-grr, smp-oue, smp-adp, smp-question, smp-loloha, smp-stream, rsfd-grr, rsfd-ouez, rsfd-adp, got "grr"'),
+        ("smp-grr", "grr", 'plan.mechanism: must be one of smp-grr, spl-grr, smp-oue, smp-adp, smp-question, smp-loloha, smp-allomfree, smp-stream, rsfd-grr, rsfd-ouez, rsfd-adp, got "grr"'),
         ('unit = "profile"', 'unit = "person"', 'plan.unit: must be one of profile, attribute, got "person"'),
         ("epsilon = 1.0", "epsilon = 0", "plan.epsilon: must be a number > 0 and <= 20 (above 20 an answer is as good as the raw value), got 0"),
         ("epsilon = 1.0", "epsilon = 20.1", "plan.epsilon: must be a number > 0 and <= 20"),
