@@ -40,12 +40,16 @@ from ldp.protocols.projective_space import (
     value_counts,
 )
 from ldp.protocols.subset import SubsetChannel
+from ldp.protocols.two_round import TwoRoundGrr
+from ldp.protocols.two_round_unary import TwoRoundUnary
 from ldp.protocols.unary import UnaryChannel
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 CodeChannel = GrrChannel | DesignChannel
-PairChannel = GrrChannel | UnaryChannel | SubsetChannel | HashChannel | FakedChannel
+PairChannel = (
+    GrrChannel | TwoRoundGrr | UnaryChannel | TwoRoundUnary | SubsetChannel | HashChannel | FakedChannel
+)
 LinearChannel = DesignChannel | PairChannel
 _REFUSED: Final = {
     HadamardChannel: "two values of a Hadamard report go together depending on the true one: use projective",
@@ -264,7 +268,7 @@ def _pair_noise(channel: PairChannel) -> _PairNoise:
 def both_supported(channel: PairChannel) -> tuple[Fraction, Fraction]:
     """Probability that a report supports two given values: if one of them is true, and if neither is."""
     p, q = channel.p, channel.q
-    if isinstance(channel, GrrChannel):
+    if isinstance(channel, GrrChannel | TwoRoundGrr):
         return Fraction(0), Fraction(0)
     if isinstance(channel, SubsetChannel):
         w, k = channel.subset_size, channel.domain_size

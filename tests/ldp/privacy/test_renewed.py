@@ -15,6 +15,7 @@ import pytest
 
 import ldp
 from ldp.codes import NO_ANSWER, WORD_BITS
+from ldp.estimation.joint.linear import frequency_covariances
 from ldp.estimation.tallies import Delta
 from ldp.estimation.windows import IndicatorTallies, Window, part_of, window_difference
 from ldp.keyed.designs import question
@@ -121,6 +122,10 @@ def test_one_report_is_that_of_the_better_oracle_with_the_epsilon_of_one() -> No
         prior = np.arange(1, k + 1) / (k * (k + 1) / 2)
         best = attacker.guess_success(channel, prior=prior)
         assert best == pytest.approx(attacker.guess_success(one, prior=prior), rel=1e-9)
+        sizes = {"n_reports": 900, "n_population": 2500}
+        spread = frequency_covariances(prior, channel=channel, **sizes)
+        expected = frequency_covariances(prior, channel=one, **sizes)
+        assert spread == pytest.approx(expected, rel=1e-9, abs=1e-15)
 
 
 def written_out(channel: RenewedChannel, value: int, *, day: int, **at: int) -> list[int]:

@@ -450,6 +450,21 @@ class TestSingleIndicators:
         assert (sums["status"], sums["frequency"], sums["visitors"]) == ("suppressed", None, None)
         assert ask(client, asked | {"where": {"town": ["Belfort", "Colmar"]}})["frequency"] > 0
 
+    def test_renewed_reports_of_combinations_and_of_their_parts_have_it(self, reader, client, ask) -> None:
+        """Codes, bits and codes of hashes: also the test of all cells, which knows their covariances."""
+        both = factory.joint("both", factory.GENDER, factory.MANY)
+        study = factory.published(
+            factory.GENDER, factory.MANY, both, n=6000, epsilon="4", mechanism="smp-allomfree"
+        )
+        for query in ("", "?from=2024-05-30&to=2024-05-30"):
+            assert reader.get(f"{PAGE}{query}").status_code == 200
+        region = study.indicators.get(slug="region").categories
+        for slug, chosen in (("gender", ["F"]), ("region", region[:3])):
+            found = ask(client, {"indicator": slug, "where": {slug: chosen}})
+            report = window_report(study.indicators.get(slug=slug), Window(1, 4))
+            of_category = {each.category: each.frequency for each in report.estimates}
+            assert found["frequency"] == pytest.approx(sum(of_category[each] for each in chosen))
+
     @pytest.mark.parametrize("mechanism", ["smp-loloha", "rsfd-ouez"])
     def test_studies_without_joint_indicators_have_it_too(self, reader, client, ask, mechanism) -> None:
         factory.published(GENDER, TOWN, epsilon="5", mechanism=mechanism)
