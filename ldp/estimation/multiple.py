@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from math import lgamma, log, sqrt
+from statistics import NormalDist
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ldp.estimation.error_curves import POWER
 from ldp.protocols.channels import SupportProbabilities
 
 Counts = NDArray[np.int64]
@@ -75,6 +77,19 @@ def chosen_reach(n_chosen: int, n_values: int, *, level: float = 0.95) -> float:
     """
     n_sets = lgamma(n_values + 1) - lgamma(n_chosen + 1) - lgamma(n_values - n_chosen + 1)
     return sqrt(2 * (log(2 * n_values / (1 - level)) + n_sets))
+
+
+def smallest_found(std_error: Floats, *, n_tests: int, level: float = 0.95, power: float = POWER) -> Floats:
+    """Return the differences that the first step of `holm` finds with a power; same shape as the errors.
+
+    Parameters
+    ----------
+    std_error : ndarray of float64; of the differences
+    n_tests : int; differences that are looked at together, at least 1
+    level, power : float; in (0, 1)
+    """
+    z = NormalDist().inv_cdf
+    return (z(1 - (1 - level) / (2 * n_tests)) + z(power)) * std_error
 
 
 def holm(interval_at: Callable[[float], Interval], *, rows: Mask, level: float = 0.95) -> Mask:

@@ -25,7 +25,8 @@ _LOOKS: Final[dict[Finding, dict[str, Any]]] = {
     "held": {"symbol": "circle", "color": "--chart-1", "size": 11},
     "alone": {"symbol": "diamond-open", "color": "--chart-2", "size": 11, "line": {"width": 2}},
     "none": {"symbol": "circle-open", "color": "--muted", "size": 9, "line": {"width": 2}},
-    "blank": {"symbol": "circle", "color": "rgba(0,0,0,0)", "size": 9},
+    # Lies in the line of its interval: no place of an estimate is seen, but the legend has a mark.
+    "blank": {"symbol": "line-ew-open", "color": "--muted", "size": 9, "line": {"width": 2}},
 }
 
 

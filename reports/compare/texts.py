@@ -9,6 +9,7 @@ from ldp.estimation.noisy_estimators import NoisyTotal
 from ldp.estimation.windows import Quantity
 from reports.base import formats
 from reports.base.status import Status
+from reports.compare.proposals import Proposal
 from reports.compare.queries import (
     Comparison,
     Kind,
@@ -42,13 +43,6 @@ def change_range(row: Row, of: Quantity) -> str:
     return gettext("%(low)s to %(high)s") % {"low": _signed(row.low, of), "high": _signed(row.high, of)}
 
 
-def width(value: float, of: Quantity) -> str:
-    """A half width with its unit: "4.1 points", "320 visitors"."""
-    if of == "frequency":
-        return formats.points(value)
-    return gettext("%(number)s visitors") % {"number": formats.number(value)}
-
-
 def verdict_word(verdict: Verdict) -> str:
     """Higher, lower, or that nothing can be said; never a colour alone."""
     if verdict == Verdict.NOT_SHOWN:
@@ -79,40 +73,78 @@ def reference_title(comparison: Comparison) -> str:
 
 
 def summary(comparison: Comparison) -> str:
-    """Return the result of the table, in one or two sentences."""
+    """The verdict: one sentence, with its test and the level that holds for the whole table."""
+    row, n = comparison.largest, len(comparison.rows)
+    values = {
+        "n": n,
+        "held": comparison.n_held,
+        "category": row.shown_category,
+        "change": change(row, comparison.of),
+        "range": change_range(row, comparison.of),
+    }
     if comparison.status != Status.OK:
-        return gettext(
-            "Not reliable. The intervals on at least one side of the comparison are too wide, so the "
-            "estimates are not shown. Only the intervals for the differences are shown. Choose longer date "
-            "ranges."
+        text = gettext(
+            "No conclusion is possible: the figures of at least one side are not reliable, because their "
+            "intervals are too wide."
         )
-    n, held, alone = len(comparison.rows), comparison.n_held, comparison.n_alone
-    if not alone:
-        return ngettext(
-            "No difference detected: the interval includes 0.",
-            "No difference detected in any of the %(n)d categories: all intervals include 0.",
-            n,
-        ) % {"n": n}
-    if not held:
-        return ngettext(
-            "No difference is significant after adjustment for the number of rows in the table. "
-            "%(alone)d of %(n)d categories differs when tested on its own, but this could be due to "
-            "chance.",
-            "No difference is significant after adjustment for the number of rows in the table. "
-            "%(alone)d of %(n)d categories differ when tested on their own, but this could be due to "
-            "chance.",
-            alone,
-        ) % {"alone": alone, "n": n}
-    if n == 1:
-        return _largest(comparison)
-    text = ngettext(
-        "Of %(n)d differences, only this one is significant after adjustment for the number of rows "
-        "in the table.",
-        "Of %(n)d differences, %(held)d are significant after adjustment for the number of rows in "
-        "the table. The difference stated here is the largest of them.",
-        held,
-    ) % {"held": held, "n": n}
-    return f"{_largest(comparison)} {text}"
+    elif comparison.n_held:
+        text = _detected(comparison)
+    elif n == 1:
+        text = gettext("No difference was detected (5%% level): %(change)s (95%% interval %(range)s).")
+    elif isinstance(comparison.overall, Association) and comparison.overall.p_value < 1 - LEVEL:
+        values["p"] = formats.p_value(comparison.overall.p_value)
+        text = gettext(
+            "The shares differ when all categories are tested together (chi-square test, p %(p)s), but no "
+            "single one of the %(n)d categories is shown to differ (5%% level, Holm test)."
+        )
+    else:
+        text = gettext(
+            "No difference was detected in any of the %(n)d categories (5%% level, Holm test), but the "
+            "noise may hide one."
+        )
+    return text % values
+
+
+def _detected(comparison: Comparison) -> str:
+    if len(comparison.rows) == 1:
+        return gettext(
+            "%(category)s: a difference was detected (5%% level), %(change)s (95%% interval %(range)s)."
+        )
+    return ngettext(
+        "%(held)d of %(n)d categories differs (5%% level, Holm test): %(category)s, by %(change)s (95%% "
+        "interval %(range)s).",
+        "%(held)d of %(n)d categories differ (5%% level, Holm test), most of all %(category)s: %(change)s "
+        "(95%% interval %(range)s).",
+        comparison.n_held,
+    )
+
+
+def proposal_words(found: Proposal) -> str:
+    """Say which other dates would tell a difference, or that none would."""
+    values = {
+        "first": formats.window_title(*found.dates[0]),
+        "second": formats.window_title(*found.dates[1]),
+        "category": found.shown_category,
+        "observed": formats.points(abs(found.observed or 0.0)),
+        "smallest": formats.points(found.smallest),
+    }
+    if found.observed is None:
+        text = gettext(
+            "%(first)s compared with %(second)s would be reliable: a difference of %(smallest)s or more in "
+            "any category would be detected there 8 times in 10."
+        )
+    elif found.tells:
+        text = gettext(
+            "%(first)s compared with %(second)s would tell: a difference of %(smallest)s or more is detected "
+            "there 8 times in 10, and the one observed here for %(category)s is %(observed)s."
+        )
+    else:
+        text = gettext(
+            "No other dates around these would tell: the difference observed for %(category)s is "
+            "%(observed)s, and even %(first)s compared with %(second)s need %(smallest)s to detect one 8 "
+            "times in 10."
+        )
+    return text % values
 
 
 def total_words(comparison: Comparison) -> str:
@@ -190,22 +222,6 @@ def counted_days(limit: int) -> str:
         "visitors.",
         limit,
     ) % {"n": limit}
-
-
-def table_words(comparison: Comparison) -> str:
-    """Say if any row differs, where there is no test of all categories together; empty elsewhere."""
-    is_tested = comparison.kind == Kind.CATEGORIES or isinstance(comparison.overall, Association)
-    if is_tested or len(comparison.rows) < 2 or comparison.status != Status.OK:
-        return ""
-    if comparison.n_held:
-        return gettext(
-            "All categories together: the two sides differ in at least one category. If nothing differed, "
-            "at most 5 in 100 such tables would show this."
-        )
-    return gettext(
-        "All categories together: no difference was detected after adjustment for the number of categories. "
-        "This does not show that the two sides are the same, because noise can hide a difference."
-    )
 
 
 def overall_words(overall: Association | NoTest | None) -> str:
@@ -367,65 +383,6 @@ def not_comparable(error: NotComparableError) -> str:
             "choose the days there."
         ),
     }[error.reason]
-
-
-def _largest(comparison: Comparison) -> str:
-    row, of = comparison.largest, comparison.of
-    return _sentence(comparison, row) % {
-        "category": row.shown_category,
-        "reference": reference_title(comparison),
-        "change": change(row, of),
-        "range": change_range(row, of),
-    }
-
-
-def _sentence(comparison: Comparison, row: Row) -> str:
-    """Whole sentences: other languages order their words in other ways."""
-    is_more = row.difference > 0
-    if comparison.kind == Kind.CATEGORIES:
-        more = gettext(
-            "Category %(category)s: higher than category %(reference)s (difference %(change)s, interval "
-            "%(range)s)."
-        )
-        fewer = gettext(
-            "Category %(category)s: lower than category %(reference)s (difference %(change)s, interval "
-            "%(range)s)."
-        )
-    elif comparison.kind == Kind.BASELINE and len(comparison.baseline) > 1:
-        more = gettext(
-            "Category %(category)s: above the mean of the other days (difference %(change)s, interval "
-            "%(range)s)."
-        )
-        fewer = gettext(
-            "Category %(category)s: below the mean of the other days (difference %(change)s, interval "
-            "%(range)s)."
-        )
-    elif comparison.kind == Kind.STUDIES:
-        more = gettext(
-            "Category %(category)s: higher than in “%(reference)s” (difference %(change)s, interval "
-            "%(range)s)."
-        )
-        fewer = gettext(
-            "Category %(category)s: lower than in “%(reference)s” (difference %(change)s, interval "
-            "%(range)s)."
-        )
-    elif comparison.reference.window.days == 1:
-        more = gettext(
-            "Category %(category)s: higher than on %(reference)s (difference %(change)s, interval %(range)s)."
-        )
-        fewer = gettext(
-            "Category %(category)s: lower than on %(reference)s (difference %(change)s, interval %(range)s)."
-        )
-    else:
-        more = gettext(
-            "Category %(category)s: higher than in the period %(reference)s (difference %(change)s, "
-            "interval %(range)s)."
-        )
-        fewer = gettext(
-            "Category %(category)s: lower than in the period %(reference)s (difference %(change)s, "
-            "interval %(range)s)."
-        )
-    return more if is_more else fewer
 
 
 def _place(comparison: Comparison, *, is_reference: bool) -> str:

@@ -19,7 +19,7 @@ from reports.base import formats
 from reports.compare import charts as charts_compare
 from reports.compare import queries, texts
 from reports.compare.proposals import better_windows
-from reports.compare.queries import Comparison, Kind, NotComparableError, Reason, Verdict
+from reports.compare.queries import Comparison, Kind, NotComparableError, Reason, Row, Verdict
 from reports.compare.query import (
     AddressError,
     address_error,
@@ -32,6 +32,7 @@ from reports.compare.query import (
     name_of,
     with_defaults,
 )
+from reports.estimates.charts import Figure
 from reports.estimates.noise import noisy_window
 from reports.estimates.page import compared_indicators, indicator_page
 from reports.estimates.picker import MAX_TRIANGLE_DAYS, window_query, window_title
@@ -119,17 +120,21 @@ def _noisy_totals(study: Study, asked: Mapping[str, Any], *, limit: int) -> str:
 def result_context(result: Comparison) -> dict[str, Any]:
     """Context of a comparison's page."""
     differing = [row for row in result.rows if row.held != Verdict.NOT_SHOWN]
-    undecided = [row for row in result.rows if row not in differing] if differing else list(result.rows)
-    shown = replace(result, rows=tuple(differing)) if differing else result
+    undecided = [row for row in result.rows if row.held == Verdict.NOT_SHOWN]
+    better = better_windows(result)
     return {
         "comparison": result,
-        "figure": charts_compare.comparison_figure(shown),
         "differing": differing,
         "undecided": undecided,
-        "better": _better(result),
+        "figure": _figure(result, differing),
+        "undecided_figure": _figure(result, undecided),
+        "better_words": texts.proposal_words(better) if better else "",
+        "better_query": _two_windows(result.report.study, *better.windows, measure="frequency")
+        if better and better.tells
+        else "",
         "total_words": texts.total_words(result),
         "summary": texts.summary(result),
-        "overall_words": f"{texts.table_words(result)} {texts.overall_words(result.overall)}".strip(),
+        "overall_words": texts.overall_words(result.overall),
         "test_words": texts.test_words() if isinstance(result.overall, Association) else "",
         "value_title": texts.value_title(result),
         "reference_title": texts.reference_title(result),
@@ -141,18 +146,8 @@ def result_context(result: Comparison) -> dict[str, Any]:
     }
 
 
-def _better(result: Comparison) -> dict[str, str] | None:
-    found = better_windows(result)
-    if found is None:
-        return None
-    study, (window, reference, then, now) = result.report.study, found
-    return {
-        "first": window_title(study, window),
-        "second": window_title(study, reference),
-        "then": texts.width(then, result.of),
-        "now": texts.width(now, result.of),
-        "query": _two_windows(study, window, reference, measure=result.of),
-    }
+def _figure(result: Comparison, rows: list[Row]) -> Figure | None:
+    return charts_compare.comparison_figure(replace(result, rows=tuple(rows))) if rows else None
 
 
 def _two_windows(study: Study, window: Window, reference: Window, *, measure: str) -> str:

@@ -62,5 +62,10 @@ function forPaper(isPaper) {
   drawAll();
   if (!isPaper) resizeAll();
 }
+// A chart in a closed part of the page has had no width until it opens.
+document.addEventListener("toggle", (event) => {
+  if (!event.target.open) return;
+  event.target.querySelectorAll("[data-figure]").forEach((element) => globalThis.Plotly.Plots.resize(element));
+}, true);
 addEventListener("beforeprint", () => forPaper(true));
 addEventListener("afterprint", () => forPaper(false));

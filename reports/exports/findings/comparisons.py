@@ -34,7 +34,6 @@ def comparison_findings(comparison: Comparison) -> Findings:
             texts.summary(comparison),
             texts.error_words(comparison),
             texts.correction(comparison),
-            texts.table_words(comparison),
             texts.overall_words(comparison.overall),
         ),
         before={"comparison": str(comparison.kind), "measure": of} | head_of(report) | _reference(comparison),

@@ -24,7 +24,7 @@ from ldp.estimation.contrasts import (
     value_difference,
 )
 from ldp.estimation.joint.linear import linear_answer
-from ldp.estimation.multiple import above_zero, chosen_reach, holm
+from ldp.estimation.multiple import above_zero, chosen_reach, holm, smallest_found
 from ldp.estimation.windows import Window, WindowEstimate, shared_reports
 from ldp.protocols.channels import WORD, GrrChannel, PureChannel, grr_channel, noise_at_zero
 from ldp.protocols.faked_reports import FakedChannel
@@ -290,3 +290,12 @@ def test_sums_of_values_that_the_same_reports_chose_are_covered():
         naive += answer.ci_low <= share[is_found].sum() <= answer.ci_high
     assert naive < 0.5 * runs
     assert hits >= 0.95 * runs
+
+
+@pytest.mark.parametrize("n_tests", [1, 37])
+def test_the_smallest_difference_is_found_with_its_power(n_tests) -> None:
+    error = np.array([0.01, 0.2])
+    smallest = smallest_found(error, n_tests=n_tests, level=0.9, power=0.7)
+    bar = NormalDist().inv_cdf(1 - 0.1 / (2 * n_tests))
+    power = [1 - NormalDist(d, s).cdf(bar * s) for d, s in zip(smallest, error, strict=True)]
+    assert power == pytest.approx([0.7, 0.7])

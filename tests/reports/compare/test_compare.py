@@ -21,6 +21,7 @@ from reports.base.status import Status
 from reports.compare import charts as charts_compare
 from reports.compare import queries as compare
 from reports.compare import texts
+from reports.compare.proposals import Proposal, better_windows
 from reports.compare.queries import Comparison, NotComparableError, NoTest, Reason, Verdict
 from reports.estimates import queries
 from reports.estimates.queries import Window
@@ -173,8 +174,6 @@ def test_windows_whose_shared_people_are_unknown_have_no_test_and_say_why(
     assert found.overall == reason
     assert texts.overall_words(found.overall).startswith("No test of all categories together")
     assert len(texts.overall_words(found.overall)) > 60
-    verdict = "differ in at least one category" if found.n_held else "no difference was detected"
-    assert (verdict in texts.table_words(found)) == (len(found.rows) > 1 and found.status == Status.OK)
 
 
 @pytest.mark.parametrize("mechanism", ["smp-oue", "rsfd-grr", "rsfd-ouez"])
@@ -262,7 +261,7 @@ def test_another_indicator_is_compared_on_the_same_days(reader, age, asked, kept
     assert reader.get(other).status_code == 200
 
 
-def test_the_totals_are_compared_first_and_are_exact(reader) -> None:
+def test_the_totals_are_compared_below_the_verdict_and_are_exact(reader) -> None:
     study = factory.published(n=900)
     found = by_windows(study.indicators.get(slug="gender"), BUSY, CALM)
     now, then = found.report.n_visitors, found.reference.n_visitors
@@ -272,7 +271,7 @@ def test_the_totals_are_compared_first_and_are_exact(reader) -> None:
     assert said.startswith(f"{abs(now - then):,} {word} visitors in total ({share}): {now:,} (")
     days = "from=2024-05-31&to=2024-06-02&with_from=2024-05-30&with_to=2024-05-31"
     page = words(reader.get(f"/studies/fair-2024/gender/compare/?{days}"))
-    assert page.index(said) < page.index(texts.summary(found))
+    assert page.index(texts.summary(found)) < page.index(said)
     turned = texts.total_words(by_windows(study.indicators.get(slug="gender"), CALM, BUSY))
     assert f"{abs(now - then):,} {'fewer' if word == 'more' else 'more'} visitors in total" in turned
     same = replace(found, reference=replace(found.reference, n_visitors=now))
@@ -431,14 +430,82 @@ def test_differences_have_a_sign_and_a_unit(comparison) -> None:
         assert texts.change(comparison.rows[0], "frequency").startswith("+4,1")
 
 
-def test_sentence_names_the_largest_difference_that_holds_and_no_other(comparison) -> None:
-    for verdicts, text in (
-        ([(HIGHER, HIGHER), (LOWER, LOWER), NONE], "Category F: higher than on Thu 30 May 2024 (difference +4.1 points, interval +1.2 to +7.0). Of 3 differences, 2 are significant after adjustment for the number of rows in the table. The difference stated here is the largest of them."),
-        ([(HIGHER, NOT_SHOWN), (LOWER, LOWER), NONE], "Category M: lower than on Thu 30 May 2024 (difference \u22122.0 points, interval \u22125.0 to \u22120.1). Of 3 differences, only this one is significant after adjustment for the number of rows in the table."),
-        ([(HIGHER, NOT_SHOWN), NONE, NONE], "No difference is significant after adjustment for the number of rows in the table. 1 of 3 categories differs when tested on its own, but this could be due to chance."),
-        ([NONE] * 3, "No difference detected in any of the 3 categories: all intervals include 0."),
+def test_the_verdict_is_one_sentence_with_its_test_and_names_the_largest_difference_that_holds(
+    comparison,
+) -> None:
+    together = replace(comparison.overall, p_value=0.0312)
+    for verdicts, overall, text in (
+        ([(HIGHER, HIGHER), (LOWER, LOWER), NONE], together, "2 of 3 categories differ (5% level, Holm test), most of all F: +4.1 points (95% interval +1.2 to +7.0)."),
+        ([(HIGHER, NOT_SHOWN), (LOWER, LOWER), NONE], None, "1 of 3 categories differs (5% level, Holm test): M, by \u22122.0 points (95% interval \u22125.0 to \u22120.1)."),
+        ([(HIGHER, NOT_SHOWN), NONE, NONE], None, "No difference was detected in any of the 3 categories (5% level, Holm test), but the noise may hide one."),
+        ([NONE] * 3, NoTest.FEW, "No difference was detected in any of the 3 categories (5% level, Holm test), but the noise may hide one."),
+        ([NONE] * 3, together, "The shares differ when all categories are tested together (chi-square test, p = 0.031), but no single one of the 3 categories is shown to differ (5% level, Holm test)."),
     ):  # fmt: skip
-        assert texts.summary(judged(comparison, *verdicts)).startswith(text)
+        assert texts.summary(replace(judged(comparison, *verdicts), overall=overall)) == text
+    one = replace(comparison, rows=comparison.rows[:1])
+    assert (
+        texts.summary(one)
+        == "No difference was detected (5% level): +4.1 points (95% interval +1.2 to +7.0)."
+    )
+    assert texts.summary(judged(one, (HIGHER, HIGHER))).startswith(
+        "F: a difference was detected (5% level), +4.1"
+    )
+
+
+def test_other_windows_are_proposed_if_they_would_tell_the_observed_difference(fair) -> None:
+    found = by_windows(fair.indicators.get(slug="gender"), Window(1, 1), Window(4, 4))
+    found = judged(found, NONE, NONE, NONE)
+
+    def proposed(*shares: float) -> Proposal:
+        changed = (
+            each._replace(frequency=each.frequency + by)
+            for each, by in zip(found.reference.estimates, shares, strict=True)
+        )
+        observed = replace(found, report=replace(found.report, estimates=tuple(changed)))
+        return better_windows(observed)
+
+    large, small = proposed(0.01, -0.3, 0.1), proposed(0.002, -0.003, 0.001)
+    error = by_windows(found.report.indicator, *large.windows).rows[1].std_error
+    assert large.windows == (Window(1, 2), Window(3, 4)) and large.tells and large.category == "M"
+    assert large.smallest == pytest.approx((2.39398 + 0.84162) * error, rel=1e-4)  # z(1 - 0.05 / 6), z(0.8)
+    assert not small.tells and small.smallest > 0.003
+    assert "would tell: a difference of" in texts.proposal_words(
+        large
+    ) and "M is 30.0 points" in texts.proposal_words(large)
+    assert texts.proposal_words(small).startswith("No other dates around these would tell")
+    assert better_windows(judged(found, (HIGHER, HIGHER), NONE, NONE)) is None
+
+
+@pytest.mark.parametrize(("n", "is_found"), [(200, False), (450, True)])
+def test_reliable_windows_are_proposed_without_a_difference_that_is_not_shown(n, is_found) -> None:
+    gender = factory.published(n=n).indicators.get(slug="gender")
+    found = by_windows(gender, Window(1, 1), Window(4, 4))
+    proposed = better_windows(found)
+    assert found.status == Status.NOT_RELIABLE and (proposed is not None) is is_found
+    if proposed is not None:
+        assert proposed.observed is None and proposed.tells
+        sides = [by_windows(gender, *proposed.windows)]
+        assert {each.status for each in sides} == {Status.OK}
+        assert "would be reliable: a difference of 25.1 points or more" in texts.proposal_words(proposed)
+
+
+def test_the_page_answers_first_and_folds_what_is_undecided(reader) -> None:
+    factory.published(n=900)
+    page = reader.get(
+        "/studies/fair-2024/age/compare/?from=2024-05-31&to=2024-05-31&with_from=2024-05-30"
+    ).content.decode()
+    main = page[page.index('id="result-title"') :]
+    assert "<strong>" in main[: main.index("</p>")] and main.count("<strong>No difference") == 1
+    folded = main[main.index("<details>") : main.index("</details>")]
+    assert 'data-figure="undecided-figure"' in folded and folded.count("<tr>") == 4
+    assert "data-figure" not in main[: main.index("<details>")] and "<details open" not in main
+    chooser = page[page.index('class="menu__panel stack"') :]
+    assert (
+        page.index('<summary class="button">Change what is compared')
+        < page.index('id="with_from"')
+        < page.index('id="result-title"')
+    )
+    assert 'aria-labelledby="side-1"' in chooser
 
 
 @pytest.mark.parametrize(("of", "scale"), [("frequency", 100), ("visitors", 1)])
@@ -454,6 +521,16 @@ def test_dots_and_whiskers_are_the_differences(drawn, of, scale) -> None:
 
 
 def test_findings_differ_by_shape_and_name_and_have_no_other_name_in_the_legend(drawn) -> None:
+    blank = charts_compare.comparison_figure(
+        replace(
+            drawn,
+            rows=tuple(
+                replace(row, value=replace(row.value, status=Status.NOT_RELIABLE)) for row in drawn.rows
+            ),
+        )
+    )
+    (trace,) = blank["data"]
+    assert (trace["name"], trace["marker"]["color"]) == ("not reliable", "--muted")
     words = ["difference detected", "difference detected only before adjustment", "no difference detected"]
     for n in (3, 1):
         figure = charts_compare.comparison_figure(replace(drawn, rows=drawn.rows[:n]))

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from reports.base import formats
 from reports.compare import queries, texts
+from reports.compare.proposals import better_windows
 from reports.estimates.queries import Window
 from reports.models import DayNote, Study
 from reports.movement.figures import Show
@@ -73,7 +74,7 @@ class TestComparisons:
             assert cells[4].endswith(texts.verdict_word(row.alone))
             assert cells[5].endswith(texts.verdict_word(row.held))
         assert spaced(texts.summary(expected)) in words(page)
-        traces = drawn_on(page)
+        traces = drawn_on(page, "undecided-figure")
         drawn = {place: x for trace in traces for place, x in zip(trace["y"], trace["x"], strict=True)}
         wanted = [100 * row.difference for row in expected.rows]
         assert [drawn[place] for place in range(3)] == pytest.approx(wanted, abs=1e-3)
@@ -131,13 +132,12 @@ class TestComparisons:
 
     def test_rows_without_a_difference_are_folded_and_better_dates_proposed(self, reader, fair):
         page = get(reader, "gender", **{"from": "2024-05-30", "with_from": "2024-05-31"})
-        found, better = page.context["comparison"], page.context["better"]
+        found, better = page.context["comparison"], page.context["better_words"]
         assert (found.n_held, page.content.decode().count("<tbody>")) == (0, 1)
-        other = get(reader, "gender", **dict(parse_qsl(better["query"]))).context["comparison"]
-        assert (other.report.window, other.reference.window) == (Window(3, 4), Window(1, 2))
-        widths = [sum(row.high - row.low for row in each.rows) for each in (other, found)]
-        assert widths[0] < 0.85 * widths[1]
-        assert f"±{better['then']} instead of ±{better['now']}" in words(page)
+        proposed = better_windows(found)
+        assert better == texts.proposal_words(proposed) and spaced(better) in words(page)
+        query = dict(parse_qsl(page.context["better_query"]))
+        assert bool(query) == proposed.tells
 
     def test_what_has_no_difference_is_explained(self, reader, fair):
         same = {"kind": "windows", **BUSY, "with_from": "2024-05-31", "with_to": "2024-06-02"}
@@ -188,14 +188,14 @@ class TestComparisons:
         days = {"from": "2024-05-30", "to": "2024-06-02", "with_from": "2024-05-30", "with_to": "2024-05-30"}
         page, gender = get(reader, "gender", kind="windows", **days), study.indicators.get(slug="gender")
         found = queries.compare_windows(gender, Window(1, 4), Window(1, 1), of="frequency")
-        assert "Not reliable. The intervals on at least one side of the comparison are" in words(page)
+        assert "No conclusion is possible: the figures of at least one side are not reliable" in words(page)
         for row, cells in zip(found.rows, rows_of(page), strict=True):
             assert cells[1] == f"? not reliable {texts.change_range(row, 'frequency')}"
             assert cells[2].startswith(formats.percent(row.value.value)) and cells[4] == "? not reliable"
             assert texts.change(row, "frequency") not in page.content.decode()
         assert "Holm" not in words(page)
-        (trace,) = drawn_on(page)
-        assert (trace["name"], trace["marker"]["color"]) == ("not reliable", "rgba(0,0,0,0)")
+        (trace,) = drawn_on(page, "undecided-figure")
+        assert (trace["name"], trace["marker"]["symbol"]) == ("not reliable", "line-ew-open")
         assert all("not reliable" in text for text in trace["hovertext"])
 
 
