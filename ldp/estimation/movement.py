@@ -71,7 +71,7 @@ def new_visitors(
     They are their own part, whose reports are U[since, last] - U[since, first - 1] for static and for
     daily indicators alike: variance V^2 Var(f) of that part, nothing is shared. Day 1 is the least `since`.
     """
-    return visitors_of_part(tallies, _new(tallies, window, since=since), name="new visitors", level=level)
+    return visitors_of_part(tallies, new_part(tallies, window, since=since), name="new visitors", level=level)
 
 
 def returning_visitors(
@@ -81,7 +81,7 @@ def returning_visitors(
 
     All of the window but the new ones; of a daily indicator, by the value on the first day in it.
     """
-    returning = part_of(tallies, window).minus(_new(tallies, window, since=since))
+    returning = part_of(tallies, window).minus(new_part(tallies, window, since=since))
     return visitors_of_part(tallies, returning, name="returning visitors", level=level)
 
 
@@ -92,13 +92,18 @@ def leaving_visitors(
 
     The departures of day a are those of the window (a, a) until the last day: U[a,n] - U[a+1,n].
     """
+    left = leaving_part(tallies, window, until=until)
+    return visitors_of_part(tallies, left, name="leaving visitors", level=level)
+
+
+def leaving_part(tallies: IndicatorTallies, window: Window, *, until: int) -> Part:
+    """Visitors of a window who were not there after it, until a later day; of a static indicator."""
     _check_static(tallies)
     days = tallies.visitors.shape[-1] - 1
     if not window.last_day < until <= days:
         raise LdpError(f"until must be in ({window.last_day}, {days}], got {until}")
     later = Window(window.last_day + 1, until)
-    left = part_of(tallies, Window(window.first_day, until)).minus(part_of(tallies, later))
-    return visitors_of_part(tallies, left, name="leaving visitors", level=level)
+    return part_of(tallies, Window(window.first_day, until)).minus(part_of(tallies, later))
 
 
 def shared_visitors(
@@ -275,7 +280,8 @@ def _from_below(
     return None, None if says_less else missing
 
 
-def _new(tallies: IndicatorTallies, window: Window, *, since: int) -> Part:
+def new_part(tallies: IndicatorTallies, window: Window, *, since: int) -> Part:
+    """Visitors of a window who were not there from day `since` until it began."""
     if not 1 <= since < window.first_day:
         raise LdpError(f"since must be in [1, {window.first_day}), got {since}")
     past = Window(since, window.first_day - 1)

@@ -344,6 +344,20 @@ def visitors_of_part(tallies: IndicatorTallies, part: Part, *, name: str, level:
     return _total([_term(tallies, 1.0, part, level=level)], correlation=zeros, is_exact=True)
 
 
+def parts_difference(tallies: IndicatorTallies, *, parts: tuple[Part, Part], level: float) -> WindowEstimate:
+    """Per category, the share in the second part less that in the first, which has other people; exact.
+
+    NoReportsError if a part has none; FewVisitorsError if it has too few visitors to be shown.
+    """
+    if any(part.n_reports < 1 for part in parts):
+        raise NoReportsError("both parts must have reports, got 0 of one")
+    terms = [
+        _term(tallies, sign / part.n_visitors, part, level=level)
+        for sign, part in zip((-1, 1), parts, strict=True)
+    ]
+    return _total(terms, correlation=np.zeros(tallies.counts.shape[0]), is_exact=True)
+
+
 def part_of(tallies: IndicatorTallies, window: Window) -> Part:
     """All visitors of a window; FewVisitorsError if they are too few to be shown."""
     days = window._asdict()

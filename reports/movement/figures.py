@@ -60,7 +60,10 @@ class DayTotals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Derived:
-    """A figure of one category; `value` is None where only its bounds are known, all of it without data."""
+    """A figure of one category; `value` is None where only its bounds are known, all of it without data.
+
+    `consistent` is the value of visitors that are 0 or more and add up to their total.
+    """
 
     category: str
     status: Status
@@ -68,6 +71,7 @@ class Derived:
     ci_low: float | None = None
     ci_high: float | None = None
     category_fr: str | None = None
+    consistent: float | None = None
 
     @property
     def shown_category(self) -> str:
@@ -97,6 +101,44 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """A row that differs, by place of its point and code of its category; as shares or days, signed."""
+
+    place: int
+    code: int
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A window whose new and returning visitors differ visibly if they do so by `smallest`, a share.
+
+    `observed` is the largest difference that was seen of this category, a share of 0 or more.
+    """
+
+    window: Window
+    code: int
+    observed: float
+    smallest: float
+
+    @property
+    def tells(self) -> bool:
+        """Return whether the observed difference would be found in 80% of cases, if it persists."""
+        return self.observed >= self.smallest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """Result of all tests of a figure: the rows that differ, largest first; else other days, if any."""
+
+    n_tests: int
+    differences: tuple[Difference, ...]
+    proposal: Proposal | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Movement:
     """Contents of the page of an indicator.
 
@@ -114,6 +156,7 @@ class Movement:
     window: Window | None
     points: tuple[Point, ...]
     notes: tuple[DayNote, ...]
+    findings: Findings | None = None
 
     @property
     def unit(self) -> Unit:

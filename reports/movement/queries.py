@@ -6,7 +6,7 @@ scaled by the market share, totals are not, as in every report.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 from typing import Final
@@ -23,6 +23,7 @@ from ldp import (
     leaving_visitors,
     mean_days_present,
     new_visitors,
+    project_simplex,
     returning_visitors,
     shared_share,
     window_visitors,
@@ -33,6 +34,7 @@ from reports.estimates.coverage import DayCoverage, coverage_of
 from reports.estimates.derived import KeyFigures, key_figures
 from reports.estimates.queries import LEVEL, Window, WindowError, reports_with_tallies
 from reports.estimates.small_cells import ShownVisitors
+from reports.movement.differences import findings_of
 from reports.movement.figures import OF_A_DAY, DayTotals, Derived, Movement, Point, Show
 from reports.studies.models import Indicator
 from reports.studies.queries import has_lasting_reports, has_unions
@@ -151,7 +153,7 @@ def movement(
     available = () if is_hidden else _shows(indicator, lasts=tallies.kind == "static")
     chosen = show if show in available else next(iter(available), None)
     cohort, window = _with_defaults(source, cohort, window)
-    return Movement(
+    found = Movement(
         report=report,
         key=key,
         totals=totals,
@@ -162,6 +164,22 @@ def movement(
         points=_points(source, chosen, cohort=cohort, window=window) if chosen else (),
         notes=notes,
     )
+    return replace(found, findings=findings_of(found, tallies))
+
+
+def consistent(found: Movement) -> Movement:
+    """Return the figure with values of visitors that are 0 or more and add up to their total."""
+    points = tuple(
+        replace(
+            point,
+            estimates=tuple(
+                each if each.consistent is None else replace(each, value=each.consistent)
+                for each in point.estimates
+            ),
+        )
+        for point in found.points
+    )
+    return replace(found, points=points)
 
 
 def _with_defaults(source: _Source, cohort: int | None, window: Window | None) -> tuple[int, Window]:
@@ -365,6 +383,11 @@ def _estimates(
     low_shares, high_shares = (found.ci_low / whole).tolist(), (found.ci_high / whole).tolist()
     status = estimates_status(status, ci_low=low_shares, ci_high=high_shares)
     columns = (each.tolist() for each in (found.value, found.ci_low, found.ci_high))
+    adjusted: list[float | None] = [None] * len(categories)
+    if isinstance(found, WindowEstimate):
+        adjusted = (project_simplex(found.value / whole) * whole * scale).tolist()
+        if not found.ci_high.any():  # no one
+            adjusted = [0.0] * len(categories)
     return tuple(
         Derived(
             category=category,
@@ -373,6 +396,9 @@ def _estimates(
             value=None if np.isnan(value) else value * scale,
             ci_low=low * scale,
             ci_high=high * scale,
+            consistent=same,
         )
-        for category, category_fr, value, low, high in zip(categories, french, *columns, strict=True)
+        for category, category_fr, value, low, high, same in zip(
+            categories, french, *columns, adjusted, strict=True
+        )
     )

@@ -7,7 +7,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
 from reports.base import formats
-from reports.movement.figures import OF_A_DAY, Derived, Movement, Point, Show, Unit
+from reports.movement.figures import OF_A_DAY, Derived, Difference, Movement, Point, Show, Unit
 from reports.studies.models import Indicator
 from reports.studies.queries import has_lasting_reports, has_unions
 
@@ -81,6 +81,105 @@ def interval_words(found: Movement) -> str:
         "The 95% intervals are exact because the number of answers from these visitors is known. On "
         "average, 95 of 100 intervals contain the true value."
     )
+
+
+def verdict(found: Movement) -> str:
+    """Say in one sentence which rows differ, with the test and its level; empty where nothing is tested."""
+    tested = found.findings
+    if tested is None:
+        return ""
+    n = {"n": tested.n_tests, "held": len(tested.differences)}
+    if not tested.differences:
+        return _no_difference(found) % n
+    largest = tested.differences[0]
+    where = row_name(found, largest)
+    values = {"row": where, "change": change(found, largest), "range": change_range(found, largest)}
+    return _some_difference(found) % (n | values)
+
+
+def _no_difference(found: Movement) -> str:
+    if found.unit != Unit.VISITORS:
+        return gettext(
+            "No category is shown to differ from all visitors (5%% level, Bonferroni correction for %(n)d "
+            "tests), but the noise may hide a difference."
+        )
+    if found.show == Show.WINDOW:
+        return gettext(
+            "New and returning visitors are not shown to differ in any category (5%% level, Bonferroni "
+            "correction for %(n)d tests), but the noise may hide a difference."
+        )
+    return gettext(
+        "On no day are these visitors shown to differ from the other visitors of the day (5%% level, "
+        "Bonferroni correction for %(n)d tests), but the noise may hide a difference."
+    )
+
+
+def _some_difference(found: Movement) -> str:
+    if found.unit != Unit.VISITORS:
+        return gettext(
+            "%(held)d of %(n)d figures differ from that of all visitors (5%% level, Bonferroni correction), "
+            "most of all %(row)s: %(change)s (interval %(range)s)."
+        )
+    if found.show == Show.WINDOW:
+        return gettext(
+            "New and returning visitors differ in %(held)d of %(n)d categories (5%% level, Bonferroni "
+            "correction), most of all %(row)s: %(change)s among new visitors (interval %(range)s)."
+        )
+    return gettext(
+        "%(held)d of %(n)d shares of these visitors differ from those of the other visitors of the day (5%% "
+        "level, Bonferroni correction), most of all %(row)s: %(change)s (interval %(range)s)."
+    )
+
+
+def row_name(found: Movement, row: Difference) -> str:
+    """Category and day of a row that differs."""
+    name = found.points[row.place].estimates[row.code].shown_category
+    if found.show in (Show.WINDOW, Show.DAYS_PRESENT):
+        return name
+    return f"{name}, {formats.short_day(found.points[row.place].date)}"
+
+
+def change(found: Movement, row: Difference) -> str:
+    """A difference with its sign and unit."""
+    if found.unit == Unit.DAYS:
+        return gettext("%(number)s days") % {"number": _signed(row.value, found)}
+    return gettext("%(number)s points") % {"number": _signed(row.value, found)}
+
+
+def change_range(found: Movement, row: Difference) -> str:
+    """Both bounds of a difference, which hold for all rows at once."""
+    return gettext("%(low)s to %(high)s") % {"low": _signed(row.low, found), "high": _signed(row.high, found)}
+
+
+def _signed(value: float, found: Movement) -> str:
+    decimals, factor = (2, 1) if found.unit == Unit.DAYS else (1, 100)
+    text = formats.decimal(value * factor, decimals=decimals)
+    return f"+{text}" if value > 0 else text
+
+
+def proposal_words(found: Movement) -> str:
+    """Say which days would tell a difference of new and returning visitors, or that none would."""
+    proposal = found.findings and found.findings.proposal
+    if not proposal:
+        return ""
+    study, window = found.report.study, proposal.window
+    values = {
+        "days": formats.window_title(study.date_of(window.first_day), study.date_of(window.last_day)),
+        "category": found.points[0].estimates[proposal.code].shown_category,
+        "observed": formats.points(proposal.observed),
+        "smallest": formats.points(proposal.smallest),
+    }
+    if proposal.tells:
+        text = gettext(
+            "The new and returning visitors of %(days)s would tell: a difference of %(smallest)s or more is "
+            "detected there 8 times in 10, and the one observed here for %(category)s is %(observed)s."
+        )
+    else:
+        text = gettext(
+            "No other days would tell: the difference observed for %(category)s is %(observed)s, and even "
+            "the new and returning visitors of %(days)s need %(smallest)s to detect one 8 times in 10."
+        )
+    return text % values
 
 
 def reason_for_nothing(indicator: Indicator) -> str:

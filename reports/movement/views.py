@@ -1,6 +1,7 @@
 """Arrivals, departures and returns: totals of every day, and one figure per category."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
@@ -14,12 +15,13 @@ from reports.estimates.queries import WindowError
 from reports.movement import charts as charts_movement
 from reports.movement import texts
 from reports.movement.figures import OF_A_DAY, Movement, Show, Unit
-from reports.movement.queries import NoMovementError, movement
+from reports.movement.queries import NoMovementError, consistent, movement
 from reports.movement.query import Asked, asked_of, counted_window
 from reports.privacy.statement.document import protections
 from reports.studies.models import Indicator
 from reports.studies.queries import current_plan
 
+MAX_ROWS = 12  # that differ, in the list on top
 MAX_CELLS = 1000  # of the table; with more categories and days it has those of the chart only
 
 
@@ -39,6 +41,8 @@ def movements(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
     except NoMovementError as error:
         context["refusal"] = str(error)
         return render(request, "movement/movement.html", context, status=status)
+    if request.GET.get("values") != "unbiased":
+        result = consistent(result)
     context |= _context(request.GET, found, result)
     return render(request, "movement/movement.html", context, status=status)
 
@@ -51,6 +55,8 @@ def _context(query: QueryDict, indicator: Indicator, found: Movement) -> dict[st
     rows = [_row(found, code) for code in codes] if found.points else []
     show = found.show
     cohort_date = study.date_of(found.cohort) if found.cohort else None
+    differences = found.findings.differences if found.findings else ()
+    is_unbiased = query.get("values") == "unbiased"
     return {
         "found": found,
         "mean_days": texts.value_text(found.key.mean_days, unit=Unit.DAYS),
@@ -60,6 +66,17 @@ def _context(query: QueryDict, indicator: Indicator, found: Movement) -> dict[st
         "shows": [
             (each, texts.WORDS[each].title, _address(query, each, indicator)) for each in found.available
         ],
+        "verdict": texts.verdict(found),
+        "proposal_words": texts.proposal_words(found),
+        "proposal_query": _proposed(found),
+        "differing": [
+            (texts.row_name(found, each), texts.change(found, each), texts.change_range(found, each))
+            for each in differences[:MAX_ROWS]
+        ],
+        "is_more": len(differences) > MAX_ROWS,
+        "is_chosen": bool(differences) or "category" in query,
+        "is_unbiased": is_unbiased,
+        "other_values": _with(query, values="consistent" if is_unbiased else "unbiased"),
         "words": texts.WORDS[show] if show else None,
         "interval_words": texts.interval_words(found),
         "nothing": texts.reason_for_nothing(indicator),
@@ -75,7 +92,11 @@ def _context(query: QueryDict, indicator: Indicator, found: Movement) -> dict[st
         "is_of_a_day": show in OF_A_DAY,
         "days": [day.coverage.date for day in found.totals],
         "cohort_date": cohort_date,
-        "kept_choices": [("show", show), *([("day", cohort_date.isoformat())] if cohort_date else [])],
+        "kept_choices": [
+            ("show", show),
+            *([("values", "unbiased")] if is_unbiased else []),
+            *([("day", cohort_date.isoformat())] if cohort_date else []),
+        ],
         "window_dates": [study.date_of(day) for day in (found.window.first_day, found.window.last_day)]
         if found.window
         else None,
@@ -118,7 +139,25 @@ def _shown(query: QueryDict, found: Movement) -> list[int]:
     """Codes of the categories to draw: those asked for, else the largest."""
     n_categories = len(found.points[0].estimates) if found.points else 0
     chosen = asked_categories(query, n_categories=n_categories)
-    return chosen[:MAX_LINES] or charts_movement.largest_categories(found)
+    differences = found.findings.differences if found.findings else ()
+    differing = list(dict.fromkeys(each.code for each in differences))
+    return chosen[:MAX_LINES] or sorted(differing[:5]) or charts_movement.largest_categories(found)
+
+
+def _proposed(found: Movement) -> str:
+    """Part of an address that shows the proposed days; empty where they would not tell."""
+    proposal = found.findings.proposal if found.findings else None
+    if proposal is None or not proposal.tells:
+        return ""
+    days = [found.report.study.date_of(day).isoformat() for day in proposal.window]
+    return urlencode({"show": Show.WINDOW.value, "from": days[0], "to": days[1]})
+
+
+def _with(query: QueryDict, **changes: str) -> str:
+    changed = query.copy()
+    for name, value in changes.items():
+        changed[name] = value
+    return changed.urlencode()
 
 
 def _address(query: QueryDict, show: Show, indicator: Indicator) -> str:

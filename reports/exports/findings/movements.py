@@ -16,7 +16,7 @@ def movement_findings(found: Movement) -> Findings:
     """All that the page of movements says; a row without category is about all visitors."""
     indicator, show = found.report.indicator, found.show
     said = (
-        (words.WORDS[show].meaning, words.interval_words(found))
+        (words.verdict(found), words.WORDS[show].meaning, words.interval_words(found))
         if show
         else (words.reason_for_nothing(indicator),)
     )

@@ -13,7 +13,7 @@ from reports.compare.proposals import better_windows
 from reports.estimates.queries import Window
 from reports.models import DayNote, Study
 from reports.movement.figures import Show
-from reports.movement.queries import movement
+from reports.movement.queries import consistent, movement
 from tests.reports import report_factory as factory
 from tests.reports.page_texts import Markup, data_of, spaced, words
 
@@ -205,8 +205,9 @@ class TestMovements:
         page = moves(reader, show=show)
         assert Markup(page.content.decode()).refused == [] and "unsafe" not in page["Content-Security-Policy"]
         found, text, drawn = movement(fair.indicators.get(slug="age"), show=show), words(page), 0
-        for estimate in (each for point in found.points for each in point.estimates):
-            drawn += estimate.ci_low is not None
+        found, shown = consistent(found), page.context["shown"]
+        for code, estimate in (each for point in found.points for each in enumerate(point.estimates)):
+            drawn += estimate.ci_low is not None and (show in MEANS or code in shown)
             if estimate.status != "ok":
                 continue
             if show in SHARES:
