@@ -46,6 +46,7 @@ THRESHOLDS = {
     "groups": (),
     "l-grr": ("threshold", "threshold_second"),
     "l-osue": ("threshold_p", "threshold_q", "threshold_second"),
+    "sensitive": ("threshold", "threshold_other"),
 }
 ORACLES = {
     "smp": ("grr", "oue", "adp", "question", "loloha", "allomfree", "stream"),
@@ -405,17 +406,14 @@ class Plan:
         )
 
     def has_valid_regions(self) -> bool:
-        """Return whether groups that answers tell have two categories or more, and nothing that needs all."""
-        told = [row for row in self.asked if "regions" in row]
+        """Return whether groups and values that answers disclose are valid, and nothing needs all hidden."""
+        told = [row for row in self.asked if row.keys() & {"regions", "sensitive"}]
         parts = {part for row in self.asked for part in row.get("parts", ())}
         return not told or (
             self.mechanism in OF_CLASSES
             and not {"presence", "classes", "events"} & self.spec.keys()
             and all(
-                len(row["regions"]) == row["domain_size"]
-                and list(dict.fromkeys(row["regions"])) == list(range(max(row["regions"]) + 1))
-                and max(row["regions"]) >= 1
-                and min(map(row["regions"].count, row["regions"])) >= 2
+                (has_regions(row) if "regions" in row else has_sensitive(row))
                 and not row.keys() & {"parts", "scale", "moves", "by_code"}
                 and row["slug"] not in parts
                 for row in told
@@ -625,6 +623,25 @@ class Plan:
         return self.has_fakes and self.is_static
 
 
+def has_regions(asked: Json) -> bool:
+    """Return whether groups that answers tell are two or more, of two categories or more, in their order."""
+    regions: list[int] = asked["regions"]
+    return (
+        len(regions) == asked["domain_size"]
+        and list(dict.fromkeys(regions)) == list(range(max(regions) + 1))
+        and max(regions) >= 1
+        and min(map(regions.count, regions)) >= 2
+        and "sensitive" not in asked
+    )
+
+
+def has_sensitive(asked: Json) -> bool:
+    """Return whether some categories are sensitive, and not all."""
+    hidden: list[int] = asked["sensitive"]
+    is_some = 1 <= len(hidden) < asked["domain_size"]
+    return is_some and hidden == sorted(set(hidden)) and set(hidden) <= {*range(asked["domain_size"])}
+
+
 def is_wave(asked: Json) -> bool:
     """Return whether a number is reported by the square wave, each person once."""
     return "scale" in asked and asked["scale"].get("report") == "wave"
@@ -730,8 +747,8 @@ def check_indicator(entry: Json, plan: Plan, index: int, said_epsilon: str, foun
         ("unions_of_days", asked["kind"] == "static" or (is_of_all and "moves" not in asked)),
     ):
         found.equal(f"{where}, {name}", entry[name], value)
-    for key in ("moves", "groups"):
-        found.equal(f"{where}, {key}", key in entry, {"groups": "regions"}.get(key, key) in asked)
+    for key, of_plan_key in {"moves": "moves", "groups": "regions", "sensitive": "sensitive"}.items():
+        found.equal(f"{where}, {key}", key in entry, of_plan_key in asked)
     moves, of_plan = entry.get("moves", {}), asked.get("moves", {})
     for name in sorted({*of_plan, *moves}):
         found.equal(f"{where}, moves.{name}", moves.get(name), of_plan.get(name))
@@ -748,8 +765,8 @@ def check_indicator(entry: Json, plan: Plan, index: int, said_epsilon: str, foun
     if "scale" in asked:
         check_scale(entry, asked, found)
         possible = list(waves(epsilon, k + 1)) if is_wave(asked) else sides(epsilon)
-    elif asked.get("regions"):
-        possible = [check_groups(entry, asked, plan, found)]
+    elif asked.keys() & {"regions", "sensitive"}:
+        possible = list(disclosing(entry, asked, plan, found))
     elif plan.has_question(index):
         possible = list(questions(epsilon, k))
         n_codes = possible[0].thresholds[-1]
@@ -785,6 +802,14 @@ def check_scale(entry: Json, asked: Json, found: Findings) -> None:
         found.equal(f"{where}, {name}", entry.get(name), scale[name])
     shares = [int(each) for each in entry.get("cut_shares", [])]
     found.equal(f"{where}, cut_shares", shares, [] if is_wave(asked) else cut_shares(scale))
+
+
+def disclosing(entry: Json, asked: Json, plan: Plan, found: Findings) -> Iterator[Channel]:
+    """Possible mechanisms of answers that disclose groups, or values that are not sensitive."""
+    if "regions" in asked:
+        yield check_groups(entry, asked, plan, found)
+    else:
+        yield from check_sensitive(entry, asked, found)
 
 
 def check_groups(entry: Json, asked: Json, plan: Plan, found: Findings) -> Channel:
@@ -828,6 +853,21 @@ def first_channels(entry: Json, plan: Plan, index: int, found: Findings) -> list
     found.equal(f"{where}, nominal_first", Fraction(entry.get("nominal_first", -1)), first)
     found.holds(f"{where}, epsilon", Fraction(entry["epsilon"]) <= first, "is above nominal_first")
     return possible or list(grr(epsilon, k))
+
+
+def check_sensitive(entry: Json, asked: Json, found: Findings) -> Iterator[Channel]:
+    """Check the sensitive categories, and the chance that another one is disclosed; the possible mechanisms.
+
+    Each sensitive category that is not true has the probability ceil(2**64 / (s + e - 1)) / 2**64.
+    """
+    where, hidden = f"indicator {entry['slug']}", asked["sensitive"]
+    names = [entry["categories"][place] for place in hidden]
+    found.equal(f"{where}, sensitive", entry.get("sensitive"), names)
+    s, said = len(hidden), int(entry.get("threshold_other", -1))
+    found.equal(f"{where}, disclosed", Fraction(entry.get("disclosed", -1)), Fraction(said, WORD))
+    for other in {-int(-(WORD / (s + e - 1)) // 1) for e in exp_bounds(Fraction(asked["epsilon"]))}:
+        p, q = 1 - Fraction((s - 1) * other, WORD), Fraction(other, WORD)
+        yield Channel("sensitive", (WORD - (s - 1) * other, WORD - s * other), p, q, p / q)
 
 
 def check_fakes(entry: Json, plan: Plan, channel: Channel, *, share: Fraction, found: Findings) -> None:
@@ -1004,7 +1044,7 @@ def check_sums(statement: Json, plan: Plan, used: list[Channel], found: Findings
     found.equal("sums, slug", slugs, [entry["slug"] for entry in statement["indicators"]])
     is_so = plan.days == 1 and statement["presence"] is None and not plan.voided
     is_so = is_so and len(statement["versions"]) == 1 and "classes" not in statement
-    is_so = is_so and not any("regions" in row for row in plan.asked)
+    is_so = is_so and not any(row.keys() & {"regions", "sensitive"} for row in plan.asked)
     if plan.has_fakes:
         is_so = is_so and plan.is_static and len(set(numbers)) == 1
     found.holds("sums", is_so, "there is no such bound for this study")
@@ -1371,6 +1411,7 @@ def check_words(statement: Json, plan: Plan, found: Findings) -> None:
         "tallies": bool(plan.tallies),
         "classes": bool(plan.classes),
         "groups": any("regions" in row for row in plan.asked),
+        "disclosed_values": any("sensitive" in row for row in plan.asked),
         "slots": "slots" in plan.spec and "presence" not in plan.spec,
     }.items():
         found.equal(f"not_protected, {name}", name in named, is_so)

@@ -16,6 +16,7 @@ from ldp.protocols.histogram import HistogramChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.numbers.wave import WaveChannel
 from ldp.protocols.partial.regions import RegionChannel
+from ldp.protocols.partial.sensitive import SensitiveChannel
 
 ENDLESS: Final = 2**60  # visitors, if those of a window are taken as a sample of people like them
 
@@ -80,7 +81,8 @@ def pure_frequencies(
 
     Notes
     -----
-    (support / n - q) / (p - q), with p and q of the value if fakes favour some values. Source: Wang et al.,
+    (support / n - q) / (p - q), with p and q of the value if fakes favour some values, or
+    some are sensitive. Source: Wang et al.,
     USENIX Security 2017 (inversion). The interval is the score interval: every f whose distance from the
     estimate is within z standard deviations *at f*, so it also holds for rare values. Cost
     O(domain_size log domain_size).
@@ -229,7 +231,7 @@ def _pure_terms(channel: PureChannel | PriorFakedChannel) -> _NoiseTerms:
         raise LdpError("channel must be that of a pure protocol, got the square wave: use wave_survival")
     if isinstance(channel, RegionChannel):
         raise LdpError("channel must be that of a pure protocol, got regions: use region_frequencies")
-    if isinstance(channel, PriorFakedChannel):
+    if isinstance(channel, PriorFakedChannel | SensitiveChannel):
         return _NoiseTerms(*np.array([_support_terms(support) for support in channel.of_values]).T)
     return _support_terms(channel)
 

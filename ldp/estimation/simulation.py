@@ -32,7 +32,7 @@ from ldp.estimation.joint.linear import CodeChannel, linear_variance
 from ldp.estimation.noisy_estimators import UnionNoise, noisy_total
 from ldp.estimation.numbers.threshold import mean_variance
 from ldp.estimation.numbers.wave import share_noise, wave_variance
-from ldp.estimation.partial.regions import mean_noise
+from ldp.estimation.partial import regions, sensitive
 from ldp.privacy.accounting import Certificate, certify
 from ldp.privacy.joint import SIDES
 from ldp.privacy.plan_requests import IndicatorRequest, build_plan, suited
@@ -41,6 +41,7 @@ from ldp.protocols.channels import WORD, Unit
 from ldp.protocols.numbers.threshold import Scale, ThresholdChannel
 from ldp.protocols.numbers.wave import WaveChannel, wave_channel
 from ldp.protocols.partial.regions import RegionChannel, region_channel
+from ldp.protocols.partial.sensitive import SensitiveChannel, sensitive_channel
 from ldp.protocols.projective import PRIMES
 
 LEAST_EPSILON: Final = Decimal("0.001")  # of the search
@@ -152,15 +153,21 @@ def _curve(plan: PlanSpec, index: int, *, n_visitors: float) -> ErrorCurve:
     if isinstance(channel, WaveChannel):
         n_reports = _reports_of_one(plan, index) * n_visitors
         return _known_curve(share_noise(channel), 0.0, n_reports=n_reports, n_visitors=n_visitors)
-    if isinstance(channel, RegionChannel):
+    if isinstance(channel, RegionChannel | SensitiveChannel):
         n_reports = _reports_of_one(plan, index) * n_visitors
-        return _known_curve(*mean_noise(channel), n_reports=n_reports, n_visitors=n_visitors)
+        return _known_curve(*_mean_noise(channel), n_reports=n_reports, n_visitors=n_visitors)
     return error_curve(
         channel,
         n_reports=_reports_of_one(plan, index) * n_visitors,
         n_visitors=_drawn_from(plan, index, n_visitors=n_visitors),
         noise=None if noise is None else UnionNoise(channel=noise.channel, n_cells=plan.days),
     )
+
+
+def _mean_noise(channel: RegionChannel | SensitiveChannel) -> tuple[float, float]:
+    if isinstance(channel, RegionChannel):
+        return regions.mean_noise(channel)
+    return sensitive.mean_noise(channel)
 
 
 def _known_curve(noise: float, slope: float, *, n_reports: float, n_visitors: float) -> ErrorCurve:
@@ -373,8 +380,8 @@ def _laws(
         size = wanted[index]
         if each.is_wave:
             laws[index] = _noise_laws(epsilons, partial(_wave_noise, each))
-        elif each.regions:
-            laws[index] = _noise_laws(epsilons, partial(_region_noise, each, max_codes=plan.max_codes))
+        elif each.discloses:
+            laws[index] = _noise_laws(epsilons, partial(_disclosing_noise, each, max_codes=plan.max_codes))
         elif each.scale is not None:
             laws[index] = bit[0]
         elif plan.has_question(index):
@@ -401,10 +408,15 @@ def _wave_noise(asked: IndicatorSpec, epsilon: Fraction) -> float:
     return share_noise(wave_channel(epsilon=epsilon, n_levels=asked.n_values))
 
 
-def _region_noise(asked: IndicatorSpec, epsilon: Fraction, *, max_codes: int) -> float:
-    """Noise of a report of regions, at even shares."""
-    channel = region_channel(epsilon=epsilon, region_of=asked.regions, max_codes=max_codes)
-    noise, slope = mean_noise(channel)
+def _disclosing_noise(asked: IndicatorSpec, epsilon: Fraction, *, max_codes: int) -> float:
+    """Noise of a report that tells something for certain, at even shares."""
+    channel: RegionChannel | SensitiveChannel
+    if asked.sensitive:
+        values = {"domain_size": asked.domain_size, "sensitive": asked.sensitive}
+        channel = sensitive_channel(epsilon=epsilon, **values)
+    else:
+        channel = region_channel(epsilon=epsilon, region_of=asked.regions, max_codes=max_codes)
+    noise, slope = _mean_noise(channel)
     return noise + slope / asked.domain_size
 
 

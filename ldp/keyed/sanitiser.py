@@ -10,7 +10,7 @@ from ldp.errors import LdpError, PlanError
 from ldp.kernels.entropy import ANSWER, TRIP_ANSWER, KeyedPrf
 from ldp.keyed import grr, oracles
 from ldp.keyed.choices import choose_days, choose_indicator, slot_days
-from ldp.keyed.designs import moves, question, regions, renewed, threshold, wave
+from ldp.keyed.designs import moves, question, regions, renewed, sensitive, threshold, wave
 from ldp.keyed.designs.fresh import fresh_answers
 from ldp.keyed.fakes import data as fake_data
 from ldp.keyed.words import to_words
@@ -19,6 +19,7 @@ from ldp.protocols.channels import GrrChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.numbers.wave import WaveChannel
 from ldp.protocols.partial.regions import RegionChannel
+from ldp.protocols.partial.sensitive import SensitiveChannel
 from ldp.protocols.projective import CodeChannel
 from ldp.protocols.repeated.question import QuestionChannel
 from ldp.protocols.repeated.renewed import RenewedChannel
@@ -152,6 +153,8 @@ class Sanitiser:
             return wave.answers(values, channel=channel, **fields).reshape(-1, 1)
         if isinstance(channel, RegionChannel):
             return regions.answers(values, channel=channel, **fields).reshape(-1, 1)
+        if isinstance(channel, SensitiveChannel):
+            return sensitive.answers(values, channel=channel, **fields).reshape(-1, 1)
         is_of_moves = self._plan.indicators[index].moves is not None
         if (is_of_moves or self._plan.is_stream(index)) and isinstance(channel, CodeChannel):
             fields["purpose"] = TRIP_ANSWER if is_of_moves else ANSWER

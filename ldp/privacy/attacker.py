@@ -25,6 +25,7 @@ from ldp.protocols.faked_reports import FakedChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.numbers.wave import WaveChannel, chances
 from ldp.protocols.partial.regions import RegionChannel, regions_of
+from ldp.protocols.partial.sensitive import SensitiveChannel
 from ldp.protocols.projective import ProjectiveChannel
 from ldp.protocols.projective_space import DesignChannel, is_orthogonal, sums_of_codes
 from ldp.protocols.repeated.question import QuestionChannel
@@ -75,6 +76,8 @@ def guess_success(channel: ReportChannel, *, prior: Sequence[float] | Floats) ->
     belief = _checked(prior, domain_size=channel.domain_size)
     if isinstance(channel, RegionChannel):
         return _best_in_regions(channel, belief)
+    if isinstance(channel, SensitiveChannel):
+        return _best_of_sensitive(channel, belief)
     is_code = isinstance(channel, FakedChannel) and channel.fake == "code"
     if isinstance(channel, GrrChannel | TwoRoundGrr) or is_code:
         return float(np.maximum(belief * float(channel.p), belief.max() * float(channel.q)).sum())
@@ -160,8 +163,8 @@ def largest_success(ratio: float, *, prior: float) -> float:
 
 
 def promised_ratio(channel: ReportChannel, ratio: float) -> float:
-    """Ratio of a promise as `largest_success` takes it: infinite where reports tell a region for certain."""
-    return inf if isinstance(channel, RegionChannel) else ratio
+    """Ratio of a promise as `largest_success` takes it: infinite where reports tell something for certain."""
+    return inf if isinstance(channel, RegionChannel | SensitiveChannel) else ratio
 
 
 def known_day_success(channel: ReportChannel) -> float:
@@ -205,6 +208,8 @@ def known_day_success(channel: ReportChannel) -> float:
         return _known_group_success(answer)
     elif isinstance(answer, RegionChannel):
         return _known_region_success(answer)
+    elif isinstance(answer, SensitiveChannel):
+        return _known_sensitive_success(answer)
     elif isinstance(answer, ProjectiveChannel):
         others, matching = _likeliest_of_others(answer)
     else:
@@ -224,6 +229,25 @@ def _best_in_regions(channel: RegionChannel, prior: Floats) -> float:
         if (share := float(own.sum())) > 0:
             found += share * guess_success(region.channel, prior=own / share)
     return found
+
+
+def _best_of_sensitive(channel: SensitiveChannel, prior: Floats) -> float:
+    """Sum over codes of the largest product of prior and likelihood; others than sensitive ones are true."""
+    p, q, sensitive = float(channel.p), float(channel.q), np.array(channel.sensitive)
+    best = float(channel.disclosed) * np.delete(prior, sensitive).sum()
+    for value in sensitive.tolist():
+        best += max(p * prior[value], q * np.delete(prior, value).max())
+    return float(best)
+
+
+def _known_sensitive_success(channel: SensitiveChannel) -> float:
+    """`known_day_success` where values are disclosed, on average of the values that are known."""
+    k, s = channel.domain_size, channel.n_sensitive
+    p, q, open_value = float(channel.p), float(channel.q), float(channel.disclosed)
+    matching = s * p * q
+    of_sensitive = 1 + (s - 1) * p + q + (k - s) * open_value - matching
+    of_others = 1 + s * p + (k - s - 1) * open_value - matching
+    return (s * of_sensitive + (k - s) * of_others) / k**2
 
 
 def _known_region_success(channel: RegionChannel) -> float:

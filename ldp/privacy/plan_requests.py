@@ -48,6 +48,7 @@ class IndicatorRequest:
     by_code : smp only: as of `IndicatorSpec`
     lookup : static only: as of `IndicatorSpec`
     regions : region of each category, by number, that reports disclose; none = they disclose none
+    sensitive : categories, by code, that reports hide while they disclose all others; none = all are hidden
     """
 
     slug: str
@@ -62,6 +63,7 @@ class IndicatorRequest:
     by_code: bool = False
     lookup: str = ""
     regions: tuple[int, ...] = ()
+    sensitive: tuple[int, ...] = ()
 
 
 def build_plan(
@@ -126,6 +128,7 @@ def build_plan(
             by_code=request.by_code,
             lookup=request.lookup,
             regions=request.regions,
+            sensitive=request.sensitive,
         )
         for request in indicators
     )

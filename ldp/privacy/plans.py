@@ -33,6 +33,7 @@ from ldp.protocols.faked_reports import FakedChannel
 from ldp.protocols.numbers.threshold import Scale, ThresholdChannel, threshold_channel
 from ldp.protocols.numbers.wave import WaveChannel, wave_channel
 from ldp.protocols.partial.regions import RegionChannel, check_regions, region_channel
+from ldp.protocols.partial.sensitive import SensitiveChannel, check_sensitive, sensitive_channel
 from ldp.protocols.projective import CodeChannel, ProjectiveChannel, code_channel
 from ldp.protocols.repeated.hashed import hash_channel
 from ldp.protocols.repeated.question import QuestionChannel, question_channel
@@ -64,6 +65,7 @@ AnswerChannel = (
     | QuestionChannel
     | RegionChannel
     | RenewedChannel
+    | SensitiveChannel
 )
 ReportChannel = AnswerChannel | FakedChannel
 
@@ -80,7 +82,7 @@ HASHED: Final[Mechanism] = "smp-loloha"
 RENEWED: Final[Mechanism] = "smp-allomfree"
 OF_FIRST: Final[tuple[Mechanism, ...]] = (HASHED, RENEWED)  # reports have less than all epsilon of an answer
 STREAM: Final[Mechanism] = "smp-stream"
-OF_REGIONS: Final[tuple[Mechanism, ...]] = ("smp-grr", "smp-oue", "smp-adp")
+DISCLOSING: Final[tuple[Mechanism, ...]] = ("smp-grr", "smp-oue", "smp-adp")
 _NAMED: Final = (GrrChannel, UnaryChannel, TwoRoundGrr, TwoRoundUnary)  # a code or a bit is that of a value
 OF_EVENTS: Final[tuple[Mechanism, ...]] = ("smp-grr", "smp-oue", "smp-adp", "spl-grr")
 
@@ -103,7 +105,8 @@ class IndicatorSpec:
     study, and it is no part of another indicator. One `by_code` has categories whose value is reported by
     the more exact of GRR and projective response, also where others have another oracle; under smp only.
     With `regions`, the region of each category by number, reports disclose the region of a person's category,
-    and hide which one of its categories it is.
+    and hide which one of its categories it is. With `sensitive`, the codes of some categories, reports hide
+    these, and disclose all others.
     `lookup` is the SHA-256 (64 hexadecimal digits) of the file that gives people their categories, or empty.
 
     Raises
@@ -124,6 +127,7 @@ class IndicatorSpec:
     by_code: bool = False
     lookup: str = ""
     regions: tuple[int, ...] = ()
+    sensitive: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.slug:
@@ -143,7 +147,7 @@ class IndicatorSpec:
             )
         if self.moves is not None:
             self._check_moves(self.moves)
-        self._check_regions()
+        self._check_disclosed()
         is_plain = self.kind == "static" and not self.parts and self.scale is None
         if self.lookup and not (is_plain and re.fullmatch("[0-9a-f]{64}", self.lookup)):
             raise PlanError(
@@ -151,13 +155,18 @@ class IndicatorSpec:
                 f"column, got {self.lookup!r}"
             )
 
-    def _check_regions(self) -> None:
-        if not self.regions:
+    def _check_disclosed(self) -> None:
+        if not self.discloses:
             return
-        special = {"parts": self.parts, "cuts": self.scale, "moves": self.moves, "by_code": self.by_code}
+        special: dict[str, Any] = {"parts": self.parts, "cuts": self.scale, "moves": self.moves}
+        special |= {"by_code": self.by_code}
+        special |= {"regions": self.regions if self.sensitive else ()}
         for name, asked in special.items():
             if asked:
-                raise PlanError(f"{name} of {self.slug} must be absent with regions")
+                raise PlanError(f"{name} of {self.slug} must be absent where reports disclose something")
+        if self.sensitive:
+            check_sensitive(self.sensitive, domain_size=self.domain_size)
+            return
         if len(self.regions) != self.domain_size:
             raise PlanError(
                 f"regions of {self.slug} must be of {self.domain_size} categories, got {len(self.regions)}"
@@ -172,6 +181,11 @@ class IndicatorSpec:
             raise PlanError(f"{self.slug} must be daily, without parts and cuts, to ask for moves")
         if self.domain_size != moves.size:
             raise PlanError(f"domain_size of {self.slug} must be {moves.size}, got {self.domain_size}")
+
+    @property
+    def discloses(self) -> bool:
+        """Return whether a report may tell something of the category for certain."""
+        return bool(self.regions or self.sensitive)
 
     @property
     def is_wave(self) -> bool:
@@ -276,7 +290,7 @@ class PlanSpec:
             self._check_shares(self.shares)
         self._check_events()
         self._check_classes()
-        self._check_regions()
+        self._check_disclosed()
         self._check_parts()
         self._check_first()
         self._check_renewed()
@@ -350,19 +364,19 @@ class PlanSpec:
                     f"{MAX_TALLY_CELLS} cells, got {rows} for each pair of days"
                 )
 
-    def _check_regions(self) -> None:
-        """Raise PlanError for what has no estimates from reports that tell the region."""
+    def _check_disclosed(self) -> None:
+        """Raise PlanError for what has no estimates from reports that tell something for certain."""
         for spec in self.indicators:
-            if not spec.regions:
+            if not spec.discloses:
                 continue
-            if self.mechanism not in OF_REGIONS:
+            if self.mechanism not in DISCLOSING:
                 raise PlanError(
-                    f"mechanism of a plan with regions must be one of {OF_REGIONS}, got {self.mechanism!r}"
+                    f"mechanism of a plan that discloses must be one of {DISCLOSING}, got {self.mechanism!r}"
                 )
             absent = {"presence_epsilon": self.presence, "classes": self.classes, "events": self.events}
             for name, asked in absent.items():
                 if asked:
-                    raise PlanError(f"{name} must be absent with the regions of {spec.slug}")
+                    raise PlanError(f"{name} must be absent: reports on {spec.slug} disclose something")
             if spec.domain_size > self.max_codes:
                 raise PlanError(
                     f"categories of {spec.slug} must be <= {self.max_codes}, got {spec.domain_size}"
@@ -389,8 +403,8 @@ class PlanSpec:
             for part in spec.parts:
                 if part not in whole:
                     raise PlanError(f"parts of {spec.slug} must be indicators without parts, got {part!r}")
-                if whole[part].regions:
-                    raise PlanError(f"parts of {spec.slug} must not tell a region, got {part!r}")
+                if whole[part].discloses:
+                    raise PlanError(f"parts of {spec.slug} must disclose nothing, got {part!r}")
             kind = "daily" if any(whole[part].kind == "daily" for part in spec.parts) else "static"
             if spec.kind != kind:
                 raise PlanError(f"kind of {spec.slug} must be {kind}, as of its parts, got {spec.kind!r}")
@@ -668,6 +682,9 @@ class PlanSpec:
             return threshold_channel(epsilon=spec.epsilon, spacings=spec.scale.spacings)
         if spec.regions:
             return region_channel(epsilon=spec.epsilon, region_of=spec.regions, max_codes=self.max_codes)
+        if spec.sensitive:
+            values = {"domain_size": spec.domain_size, "sensitive": spec.sensitive}
+            return sensitive_channel(epsilon=spec.epsilon, **values)
         asked = {"domain_size": spec.domain_size, "max_codes": self.max_codes}
         if self.has_question(index):
             return question_channel(epsilon=spec.epsilon, **asked)
@@ -873,13 +890,13 @@ def _check_range(name: str, value: int, *, low: int, high: int) -> None:
         raise PlanError(f"{name} must be in [{low}, {high}], got {value}")
 
 
-_LEFT_OUT: Final = ("parts", "scale", "moves", "by_code", "lookup", "regions")
+_LEFT_OUT: Final = ("parts", "scale", "moves", "by_code", "lookup", "regions", "sensitive")
 
 
 def _indicator_to_json(spec: IndicatorSpec) -> dict[str, Any]:
     """Without `_LEFT_OUT` where there are none: hashes of older plans stay what they were."""
     found = asdict(spec) | {"epsilon": exact_text(spec.epsilon), "parts": list(spec.parts)}
-    found["regions"] = list(spec.regions)
+    found |= {"regions": list(spec.regions), "sensitive": list(spec.sensitive)}
     if spec.scale is not None:
         found["scale"] = spec.scale.to_json()
     if spec.moves is not None:
@@ -900,6 +917,7 @@ def _indicator_from_json(entry: Mapping[str, Any]) -> IndicatorSpec:
         by_code=bool(entry.get("by_code", False)),
         lookup=entry.get("lookup", ""),
         regions=tuple(map(int, entry.get("regions", ()))),
+        sensitive=tuple(map(int, entry.get("sensitive", ()))),
     )
 
 

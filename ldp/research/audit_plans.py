@@ -18,6 +18,7 @@ from ldp.protocols.channels import Unit
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.numbers.wave import WaveChannel
 from ldp.protocols.partial.regions import RegionChannel, regions_of
+from ldp.protocols.partial.sensitive import SensitiveChannel
 from ldp.protocols.projective_space import DesignChannel, is_orthogonal
 from ldp.protocols.repeated.question import QuestionChannel
 from ldp.protocols.two_round_unary import TwoRoundUnary
@@ -80,6 +81,9 @@ def _values(plan: PlanSpec, index: int) -> list[tuple[int, int]]:
     if isinstance(channel, RegionChannel):  # the region is no secret
         own = max(regions_of(channel), key=lambda region: region.channel.ratio).values.tolist()
         return [(own[(day - 1) % len(own)], own[day % len(own)]) for day in range(days)]
+    if isinstance(channel, SensitiveChannel):  # others are no secret
+        hidden = channel.sensitive
+        return [(hidden[(day - 1) % len(hidden)], hidden[day % len(hidden)]) for day in range(days)]
     if isinstance(channel, QuestionChannel):  # most of the questions have these values in different groups
         n = min(n, channel.groups)
     if plan.is_renewed(index):

@@ -213,6 +213,11 @@ def reasons_of(draft: PlanDraft) -> list[str]:
     )
 
 
+def discloses_values(draft: PlanDraft) -> bool:
+    """Return whether a second person has to approve a draft on every site: its answers disclose values."""
+    return draft.definition["plan"].get("discloses_values") is True
+
+
 def base_of(draft: PlanDraft) -> StudyDefinition | None:
     """Return the base of comparison of a draft, without area."""
     return None if draft.base is None else StudyDefinition.from_json(draft.base)

@@ -20,6 +20,7 @@ from mobility.plans.drafts import (
     DraftError,
     approval_obstacle,
     check_seen,
+    discloses_values,
     reasons_of,
     record_draft,
     record_review,
@@ -119,6 +120,11 @@ def review_of(draft: PlanDraft) -> str:
         if reason:  # of a time before this rule
             raise NotReviewedError(reason)
         return str(Review.APPROVED)
+    if discloses_values(draft):
+        raise NotReviewedError(
+            "a plan that discloses values (plan.discloses_values) must be approved by a person who did not "
+            "edit it, also on sites without a second person"
+        )
     if not reasons_of(draft):
         return str(Review.LOWERS_ONLY)
     if not settings.MOBILITY_SECOND_PERSON:

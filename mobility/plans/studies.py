@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import NotRequired, TypedDict
 
 from django.db import transaction
+from django.utils.translation import gettext_noop as _
 
 from mobility.base.errors import MobilityError
 from mobility.batches.publication import handover
@@ -15,6 +16,7 @@ from reports.ledger.models import LedgerKind
 from reports.privacy.budget.actions import check_budget
 from reports.privacy.retention import closed_on
 from reports.studies.models import Study
+from reports.studies.plan_models import Plan
 from reports.studies.studyfile import StudyDefinition
 from reports.transfer.studies import (
     FIRST_VERSION,
@@ -31,6 +33,10 @@ MIN_SHARDS, DEFAULT_SHARDS, MAX_SHARDS = 4, 16, 1024
 
 class StudyVaultError(MobilityError):
     """The vault holds another study of that slug, with data or with a certificate."""
+
+
+class NotApprovedError(MobilityError):
+    """The plan discloses values, and no second person approved that."""
 
 
 class Created(TypedDict):
@@ -77,7 +83,15 @@ def create_study(
     StudyVaultError : the vault holds data of another study of that slug, or one that was closed
     HandoverRefusedError : an analyst server that runs apart refuses the study
     BudgetExceededError : a cap of its population forbids it
+    NotApprovedError : the plan discloses values, and no second person approved it
     """
+    if definition.plan.discloses_values and approval.review != Plan.Review.APPROVED:
+        raise NotApprovedError(
+            _(
+                "plan.discloses_values must be approved by a second person: draft the study in the browser, "
+                "as an administrator"
+            )
+        )
     copy: VaultStudy | None = None
     try:
         with transaction.atomic(using="default"):

@@ -374,8 +374,8 @@ def not_comparable(error: NotComparableError) -> str:
             "figures differ."
         ),
         Reason.GROUPS: gettext(
-            "Comparisons are not available for this indicator yet, because its answers disclose the group "
-            "of each category. Compare the intervals in the report instead. If two intervals do not "
+            "Comparisons are not available for this indicator yet, because its answers disclose groups or "
+            "categories. Compare the intervals in the report instead. If two intervals do not "
             "overlap, the figures differ."
         ),
         Reason.NUMBER: gettext(

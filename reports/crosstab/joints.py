@@ -106,9 +106,9 @@ class Joint:
 
 def is_selectable(spec: PlanSpec, indicator: Indicator) -> bool:
     """Return whether shares of categories are added up: of no numbers, moves, events, classes and
-    told groups."""
+    disclosing answers."""
     asked = spec.indicators[spec.index(indicator.slug)]
-    has_shares = not (asked.parts or asked.regions) and asked.scale is None and indicator.max_moves is None
+    has_shares = not (asked.parts or asked.discloses) and asked.scale is None and indicator.max_moves is None
     return has_shares and not indicator.study.of_events and not spec.classes
 
 

@@ -16,6 +16,7 @@ from ldp.privacy.plans import AnswerChannel, ReportChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.numbers.wave import WaveChannel
 from ldp.protocols.partial.regions import RegionChannel
+from ldp.protocols.partial.sensitive import SensitiveChannel
 from ldp.protocols.projective_space import value_counts, value_reports
 from ldp.protocols.repeated.question import QuestionChannel
 from ldp.protocols.repeated.renewed import rounds_of
@@ -37,8 +38,8 @@ class ClassesError(ChannelsError):
     """In a study with classes each class has a channel."""
 
 
-class RegionsError(ChannelsError):
-    """Where answers tell the group of a category, each group has a channel."""
+class DisclosedError(ChannelsError):
+    """Where answers disclose groups or categories, each has its own probabilities."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,18 +174,18 @@ def _names_one(channel: AnswerChannel) -> bool:
         return all(map(_names_one, channel.of_regions))
     if isinstance(channel, QuestionChannel):
         return channel.n_questions == 1 and channel.groups == channel.domain_size
-    return isinstance(channel, GrrChannel | TwoRoundGrr)
+    return isinstance(channel, GrrChannel | TwoRoundGrr | SensitiveChannel)
 
 
 def tallies_of(loaded: Loaded) -> IndicatorTallies:
     """Return tallies as input of the library's comparisons; only of exact counts; of a number by code.
 
-    ChannelsError in a study with classes, and where answers tell the group.
+    ChannelsError in a study with classes, and where answers disclose something.
     """
     if loaded.classes:
         raise ClassesError(f"{loaded.indicator.slug} has a channel for each class")
-    if isinstance(loaded.channel, RegionChannel):
-        raise RegionsError(f"{loaded.indicator.slug} has a channel for each group")
+    if loaded.spec.discloses:
+        raise DisclosedError(f"{loaded.indicator.slug} discloses groups or categories")
     return IndicatorTallies(
         counts=loaded.codes if isinstance(loaded.channel, ThresholdChannel | WaveChannel) else loaded.counts,
         n_reports=loaded.n_reports,

@@ -22,6 +22,7 @@ from ldp.estimation.windows import IndicatorTallies
 from ldp.protocols.numbers.threshold import Scale
 from ldp.protocols.numbers.wave import WaveChannel
 from ldp.protocols.partial.regions import RegionChannel
+from ldp.protocols.partial.sensitive import SensitiveChannel
 from reports.base.status import Status, estimates_status, is_suppressed, window_status
 from reports.estimates.loading import Loaded, load, tallies_of
 from reports.estimates.models import DayNote
@@ -135,7 +136,7 @@ def surely_present(report: WindowReport) -> list[Estimate] | None:
         return None
     spec = PlanSpec.from_json(report.plan.spec)
     asked = spec.indicators[spec.index(report.indicator.slug)]
-    if spec.classes or asked.regions or asked.scale is not None:
+    if spec.classes or asked.discloses or asked.scale is not None:
         return None  # reports by several channels; shares of one number
     shown = [each for each in report.estimates if not each.is_hidden]
     if not shown:
@@ -310,8 +311,11 @@ def study_reports(indicators: Sequence[Indicator], window: Window | None) -> lis
     ]
 
 
-def reports_of_groups(loaded: Loaded, window: Window) -> list[int]:
-    """Reports of each group in a window, where answers tell the group; else nothing."""
+def disclosed_people(loaded: Loaded, window: Window) -> list[int]:
+    """Exact numbers of people that answers disclose: of groups, or of categories not sensitive."""
+    if isinstance(loaded.channel, SensitiveChannel):
+        counts = union(loaded.codes, **window._asdict())
+        return [int(n) for n in np.delete(counts, loaded.channel.sensitive)]
     if not isinstance(loaded.channel, RegionChannel):
         return []
     codes = union(loaded.codes, **window._asdict())
@@ -341,9 +345,9 @@ def _window_report(loaded: Loaded, window: Window, *, is_bare: bool = False) -> 
     n_visitors = int(union(loaded.visitors, **days))
     n_reports = int(union(loaded.n_reports, **days))
     total = None if loaded.noise is None else loaded.noise.visitors.total(n_visitors, **days)
-    # Of a class or a group that answers tell, too: its figures would follow from those of all, whose channels
+    # Of a class, or of what answers disclose, too: its figures would follow from those of all, whose channels
     # everyone knows.
-    known = [own.n_visitors(window) for own in loaded.classes] + reports_of_groups(loaded, window)
+    known = [own.n_visitors(window) for own in loaded.classes] + disclosed_people(loaded, window)
     status = window_status(
         n_visitors=min([n for n in (n_visitors, *known) if n], default=0),
         n_reports=n_reports if loaded.noise is None else int(total is not None),

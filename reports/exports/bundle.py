@@ -65,6 +65,7 @@ LDP_MODULES: Final = (
     "protocols/numbers/wave.py",
     "protocols/partial/__init__.py",
     "protocols/partial/regions.py",
+    "protocols/partial/sensitive.py",
     "protocols/projective.py",
     "protocols/projective_space.py",
     "protocols/repeated/__init__.py",
@@ -115,7 +116,7 @@ def _refuse_hidden(study: Study) -> None:
         raise ExportError(
             gettext(
                 "No bundle is available for this study yet, because answers to one of its indicators "
-                "disclose the group of each category. Choose another format."
+                "disclose groups or categories. Choose another format."
             )
         )
     unions = visitor_unions(study)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ldp import PlanSpec
 from ldp.estimation.classes import ClassReports, stratified_variance
-from ldp.estimation.estimators import ENDLESS
+from ldp.estimation.estimators import ENDLESS, pure_variance
 from ldp.estimation.partial.regions import region_variance
 from ldp.estimation.series.grid import Floats, Series
 from ldp.estimation.series.levels import DayFigures
@@ -139,7 +139,7 @@ def category_days(indicator: Indicator) -> list[NamedFigures]:
         of_days = [[each.reports(report.window) for each in loaded.classes] for report in reports]
         variances = _class_variances(of_days, shares)
     elif indicator.protect:
-        variances = _region_variances(reports, loaded, shares)
+        variances = _disclosed_variances(reports, loaded, shares)
     else:
         variances = _variances(reports, tallies_of(loaded), shares)
     columns = zip(indicator.categories, shares.T.tolist(), variances.T.tolist(), strict=True)
@@ -200,16 +200,19 @@ def _variances(reports: Sequence[WindowReport], tallies: IndicatorTallies, share
     )
 
 
-def _region_variances(reports: Sequence[WindowReport], loaded: Loaded, shares: Floats) -> Floats:
-    """Variance of each share of days where answers tell the group, at the mean of all days."""
+def _disclosed_variances(reports: Sequence[WindowReport], loaded: Loaded, shares: Floats) -> Floats:
+    """Variance of each share of days where answers disclose something, at the mean of all days."""
     known = ~np.isnan(shares).all(axis=1)
     variances = np.full(shares.shape, np.nan)
-    if known.any() and isinstance(loaded.channel, RegionChannel):
+    if known.any():
         mean = np.clip(shares[known].mean(axis=0), 0, 1)
         for day in np.flatnonzero(known).tolist():
             n, people = reports[day].n_reports or 0, reports[day].n_visitors or 0
             sizes = {"n_reports": n, "n_population": people}
-            variances[day] = region_variance(mean, channel=loaded.channel, **sizes)
+            if isinstance(loaded.channel, RegionChannel):
+                variances[day] = region_variance(mean, channel=loaded.channel, **sizes)
+            else:
+                variances[day] = pure_variance(mean, channel=loaded.channel, **sizes)
     return variances
 
 

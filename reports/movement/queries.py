@@ -79,7 +79,7 @@ class GroupsToldError(NoMovementError):
         super().__init__(
             gettext(
                 "Arrivals, departures and returns are not available for this indicator yet, because its "
-                "answers disclose the group of each category."
+                "answers disclose groups or categories."
             )
         )
 

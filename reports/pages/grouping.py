@@ -16,6 +16,7 @@ from reports.estimates import charts
 from reports.estimates.options import ReportOptions, ordered
 from reports.estimates.queries import LEVEL, Estimate, WindowReport, surely_present
 from reports.estimates.texts import report_sentences
+from reports.studies.studyfile.definition import IN_GROUPS
 
 # Fewer categories are read as they are.
 LEAST: Final = 9
@@ -97,7 +98,7 @@ def _told_groups(report: WindowReport, sets: Sequence[Sequence[Estimate]]) -> li
 
     Those of a group's categories are made to add up to the share of its answers.
     """
-    if not report.indicator.protect or not (report.n_visitors and report.n_reports):
+    if report.indicator.protect != IN_GROUPS or not (report.n_visitors and report.n_reports):
         return None
     found = []
     for members in sets:
@@ -147,7 +148,7 @@ def _estimate(
         category=name,
         category_fr=gettext(name) if name == OTHERS else None,
         reports=round(answer.value * (report.n_reports or 0))
-        if report.indicator.protect
+        if report.indicator.protect == IN_GROUPS
         else sum(each.reports or 0 for each in members),
         frequency=answer.value,
         std_error=answer.std_error,

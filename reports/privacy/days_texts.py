@@ -171,7 +171,7 @@ def _streams(spec: PlanSpec) -> str:
 def _known_day(spec: PlanSpec, index: int) -> str:
     asked, answer = spec.indicators[index], spec.answer_channel(index)
     before, alone = 1 / asked.n_values, largest_success(float(answer.ratio), prior=1 / asked.n_values)
-    if asked.regions:
+    if asked.discloses:
         alone = guess_success(answer, prior=[before] * asked.n_values)
     return gettext(
         "%(name)s: %(before)s without any report, at most %(alone)s with one day's report, and "

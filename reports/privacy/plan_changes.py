@@ -18,6 +18,7 @@ from reports.base import formats
 from reports.privacy.statement.locations import location_protection
 from reports.studies.studyfile import IndicatorDefinition, PlanDefinition, StudyDefinition
 from reports.studies.studyfile.class_definition import ClassDefinition
+from reports.studies.studyfile.definition import IN_GROUPS, SENSITIVE
 from reports.studies.texts import tallies_words
 
 
@@ -50,7 +51,7 @@ _WEIGHED_OF_PLAN = (
 )  # fmt: skip
 _WEIGHED_OF_INDICATOR = (
     "slug", "name", "name_fr", "categories", "categories_fr", "epsilon", "max_values", "weight", "parts",
-    "scale", "groups", "max_moves", "protect",
+    "scale", "groups", "max_moves", "protect", "sensitive",
 )  # fmt: skip
 
 
@@ -76,9 +77,18 @@ def second_person_reasons(
     before: StudyDefinition | None, after: StudyDefinition, *, is_new_study: bool
 ) -> list[str]:
     """Why someone else must approve it, as sentences; empty if the author may publish alone."""
+    always = []
+    if after.plan.discloses_values:
+        always = [
+            gettext(
+                "Answers disclose categories that are not sensitive (discloses_values). A second person must "
+                "always approve this."
+            )
+        ]
     if is_new_study:
-        return [gettext("This is a new study, and no second person has approved its plan.")]
-    return [change.text for change in plan_changes(before, after) if change.needs_second_person]
+        return [*always, gettext("This is a new study, and no second person has approved its plan.")]
+    changes = plan_changes(before, after)
+    return [*always, *(change.text for change in changes if change.needs_second_person)]
 
 
 def _of_study(before: StudyDefinition, after: StudyDefinition) -> Iterator[Change]:
@@ -219,7 +229,7 @@ def _of_indicators(before: StudyDefinition, after: StudyDefinition) -> Iterator[
             if indicator.parts:
                 text += " " + _combines(indicator)
             if indicator.protect:
-                text += " " + _tells_groups(indicator)
+                text += " " + _discloses(indicator)
             yield Change(text=text, direction=Direction.WEAKER, needs_second_person=True)
         else:
             yield from _of_indicator(old[slug], indicator)
@@ -232,7 +242,12 @@ def _combines(indicator: IndicatorDefinition) -> str:
     }
 
 
-def _tells_groups(indicator: IndicatorDefinition) -> str:
+def _discloses(indicator: IndicatorDefinition) -> str:
+    if indicator.protect == SENSITIVE:
+        return gettext(
+            "Answers to %(slug)s disclose every category that is not sensitive, so these categories are not "
+            "protected. The sensitive categories are: %(names)s."
+        ) % {"slug": indicator.slug, "names": ", ".join(indicator.sensitive)}
     return gettext(
         "Answers to %(slug)s give the group of each category without noise, so the group of each "
         "subscriber is not protected. The groups are: %(names)s."
@@ -240,11 +255,12 @@ def _tells_groups(indicator: IndicatorDefinition) -> str:
 
 
 def _of_protect(old: IndicatorDefinition, new: IndicatorDefinition) -> Iterator[Change]:
-    """Groups that answers tell: their change is one of the protection."""
-    if new.protect and (old.protect != new.protect or old.groups != new.groups):
-        yield Change(text=_tells_groups(new), direction=Direction.WEAKER, needs_second_person=True)
+    """Groups and categories that answers disclose: their change is one of the protection."""
+    is_other = (old.protect, old.sensitive) != (new.protect, new.sensitive)
+    if new.protect and (is_other or (new.protect == IN_GROUPS and old.groups != new.groups)):
+        yield Change(text=_discloses(new), direction=Direction.WEAKER, needs_second_person=True)
     elif old.protect and not new.protect:
-        text = gettext("Answers to %(slug)s no longer give the group of a category.") % {"slug": new.slug}
+        text = gettext("Answers to %(slug)s no longer disclose groups or categories.") % {"slug": new.slug}
         yield Change(text=text, direction=Direction.STRONGER, needs_second_person=False)
     elif old.groups != new.groups:
         yield _harmless(gettext("The groups of categories of %(slug)s have changed.") % {"slug": new.slug})

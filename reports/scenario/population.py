@@ -123,7 +123,7 @@ def synthesise(
         raise PopulationError(
             gettext(
                 "Synthetic people are not available for this study yet, because answers to one of its "
-                "indicators disclose the group of each category."
+                "indicators disclose groups or categories."
             )
         )
     tick(0)

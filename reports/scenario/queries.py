@@ -167,7 +167,7 @@ def refusal(study: Study, indicator: Indicator | None = None) -> str:
     if indicator is not None and indicator.protect:
         return gettext(
             "Scenarios by category are not available for this indicator yet, because its answers disclose "
-            "the group of each category. Scenarios are available only for all people combined."
+            "groups or categories. Scenarios are available only for all people combined."
         )
     return ""
 

@@ -91,7 +91,7 @@ class Question(IndicatorRequest):
     def has_size(self) -> bool:
         """Return whether its number of categories is its own: parts, cuts, zones or groups set it."""
         is_plain = not self.parts and self.scale is None and self.moves is None
-        return is_plain and not self.by_code and not self.regions
+        return is_plain and not (self.by_code or self.regions or self.sensitive)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -416,6 +416,7 @@ def questions_of_study(study: Study) -> tuple[Question, ...]:
             moves=spec.indicators[index].moves,
             by_code=spec.indicators[index].by_code,
             regions=spec.indicators[index].regions,
+            sensitive=spec.indicators[index].sensitive,
         )
         for index, each in enumerate(study.indicators.all())
     )
@@ -437,6 +438,7 @@ def questions_of_definition(definition: StudyDefinition) -> tuple[Question, ...]
             moves=each.moves,
             by_code=each.derive in OF_HOURS,
             regions=each.regions,
+            sensitive=each.hidden,
         )
         for each in definition.indicators
     )

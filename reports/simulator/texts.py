@@ -15,6 +15,7 @@ from ldp.privacy.plans import ReportChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.numbers.wave import WaveChannel
 from ldp.protocols.partial.regions import RegionChannel
+from ldp.protocols.partial.sensitive import SensitiveChannel
 from ldp.protocols.projective import ProjectiveChannel
 from ldp.protocols.repeated.question import QuestionChannel
 from ldp.protocols.two_round import TwoRoundGrr
@@ -148,6 +149,13 @@ def truth_words(channel: ReportChannel) -> str:
     if isinstance(answer, WaveChannel):
         return wave_words(answer)
     facts = {"kept": of_100(float(answer.p)), "other": of_100(float(answer.q))}
+    if isinstance(answer, SensitiveChannel):
+        facts["open"] = of_100(float(answer.disclosed))
+        text = gettext(
+            "An answer gives a sensitive category in %(kept)s of 100 cases if it is true. It gives and "
+            "discloses any other category in %(open)s of 100 cases."
+        )
+        return text % facts
     if isinstance(answer, RegionChannel):
         text = gettext(
             "The answer gives the group of the true category without noise. Within the group, it gives or "

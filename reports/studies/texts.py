@@ -12,6 +12,7 @@ from ldp.privacy.plans import ReportChannel
 from ldp.protocols.numbers.threshold import ThresholdChannel
 from ldp.protocols.numbers.wave import WaveChannel, kept_share
 from ldp.protocols.partial.regions import RegionChannel
+from ldp.protocols.partial.sensitive import SensitiveChannel
 from ldp.protocols.projective import ProjectiveChannel
 from ldp.protocols.repeated.question import QuestionChannel
 from ldp.protocols.two_round import TwoRoundGrr
@@ -46,7 +47,7 @@ def plan_points(spec: PlanSpec, indexes: Iterable[int] = ()) -> list[str]:
         return [_event_plan_words(spec)]
     ways = (
         *(_how, _how_repeated, _how_joint, _how_number, _how_wave, _how_number_part, _how_hours, _how_moves),
-        _how_groups,
+        *(_how_groups, _how_sensitive),
     )
     places = list(indexes) or list(range(spec.d))
     how = dict.fromkeys(way(spec, index) for way, index in product(ways, places))
@@ -95,6 +96,13 @@ def answer_words(channel: ReportChannel) -> str:
     if isinstance(answer, WaveChannel):
         return wave_words(answer)
     values = {"kept": percent(float(answer.p)), "other": percent(float(answer.q))}
+    if isinstance(answer, SensitiveChannel):
+        values["open"] = percent(float(answer.disclosed))
+        text = gettext(
+            "An answer gives a sensitive category in %(kept)s of cases if it is true. It gives and discloses "
+            "any other category in %(open)s of cases."
+        )
+        return text % values
     if isinstance(answer, RegionChannel):
         text = gettext(
             "The answer gives the group of the true category without noise. Within the group, it gives or "
@@ -425,6 +433,15 @@ def _how_hours(spec: PlanSpec, index: int) -> str:
     return gettext(
         "An hour of the day is randomised with the more accurate of two methods: GRR or projective geometry "
         "response (PGR)."
+    )
+
+
+def _how_sensitive(spec: PlanSpec, index: int) -> str:
+    if not spec.indicators[index].sensitive:
+        return ""
+    return gettext(
+        "Only sensitive categories are hidden: an answer gives the true category, or a sensitive category at "
+        "random (uRR). An answer that gives a category that is not sensitive discloses it."
     )
 
 

@@ -112,7 +112,7 @@ _FOLDED: Final = frozenset(  # of indicators: what most leave empty
         "night_to",
         "categories_fr",
     }
-    | {"groups", "protect", "minimum"}
+    | {"groups", "protect", "sensitive", "minimum"}
 )
 _CLOCKS: Final = ("study.visitor.from", "study.visitor.to")
 MISSING: Final = "is missing"

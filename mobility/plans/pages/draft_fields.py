@@ -27,7 +27,7 @@ from reports.studies.studyfile import (
     Problem,
     StudyDefinition,
 )
-from reports.studies.studyfile.definition import DERIVED, IN_GROUPS
+from reports.studies.studyfile.definition import DERIVED, IN_GROUPS, SENSITIVE
 from reports.studies.studyfile.hours import BUSIEST_HOUR, FIRST_HOUR, LAST_HOUR
 from reports.studies.studyfile.numbers import DERIVED_NUMBERS, NUMBER
 from reports.studies.studyfile.origins import VISITOR_CATEGORY
@@ -107,6 +107,7 @@ LABELS: Final[dict[str, Promise]] = {
     "indicator.categories_fr": gettext_lazy("Category names in French, one per line (optional)"),
     "indicator.groups": gettext_lazy("Groups of categories (optional)"),
     "indicator.protect": gettext_lazy("Protection of categories in groups"),
+    "indicator.sensitive": gettext_lazy("Sensitive categories, one per line (optional)"),
 }
 HINTS: Final[dict[str, Promise | str]] = {
     "study.name_fr": FRENCH,
@@ -267,6 +268,7 @@ CONTROLS: Final = {
     "derive": "select",
     "report": "select",
     "protect": "select",
+    "sensitive": "textarea",
     "parts": "textarea",
     "home": "textarea",
     "countries": "textarea",
@@ -468,6 +470,7 @@ def _options(part: str) -> list[tuple[str, str]]:
     if part == "protect":
         return [
             ("", gettext("The category among all categories")),
+            (SENSITIVE, gettext("Only sensitive categories: answers disclose all others")),
             (IN_GROUPS, gettext("Only the category within its group: answers give the group without noise")),
         ]
     if part == "tallies":

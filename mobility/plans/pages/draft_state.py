@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from django.utils.translation import gettext
 
-from mobility.plans.drafts import approval_obstacle, may_review, reasons_of
+from mobility.plans.drafts import approval_obstacle, discloses_values, may_review, reasons_of
 from mobility.plans.models import PlanDraft
 
 State = PlanDraft.State
@@ -60,6 +60,7 @@ def state_of(draft: PlanDraft, *, by: str, is_administrator: bool, asks_second: 
     by : name of the account
     """
     reasons = reasons_of(draft) if draft.is_open else []
+    asks_second = asks_second or discloses_values(draft)
     following = _next(draft, needs_second=bool(reasons) and asks_second)
     is_reviewer = following == Next.REVIEW and may_review(draft, by=by)
     obstacle = approval_obstacle(draft, by=by) if is_reviewer else ""

@@ -251,6 +251,7 @@ STATIC_KEYS: Final[Keys] = {
     "categories_fr": lines,
     "groups": _groups,
     "protect": str,
+    "sensitive": lines,
 }
 DAILY_KEYS: Final[Keys] = {
     **_OF_BOTH,
@@ -258,6 +259,7 @@ DAILY_KEYS: Final[Keys] = {
     "categories_fr": lines,
     "groups": _groups,
     "protect": str,
+    "sensitive": lines,
     "max_values": whole,
     "max_moves": whole,
     "max_visits": whole,

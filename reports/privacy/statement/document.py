@@ -27,6 +27,7 @@ from ldp.protocols.channels import exact_text
 from ldp.protocols.numbers.threshold import Scale, ThresholdChannel
 from ldp.protocols.numbers.wave import WaveChannel, kept_share
 from ldp.protocols.partial.regions import RegionChannel, regions_of
+from ldp.protocols.partial.sensitive import SensitiveChannel
 from ldp.protocols.projective import ProjectiveChannel
 from ldp.protocols.repeated.question import QuestionChannel
 from ldp.protocols.repeated.renewed import rounds_of
@@ -61,6 +62,7 @@ METHODS: Final = {
     "groups": "PCE",
     "l-grr": "L-GRR",
     "l-osue": "L-OSUE",
+    "sensitive": "uRR",
 }
 WORD = 2**64  # thresholds are integers out of it
 
@@ -112,12 +114,19 @@ class Protection:
     @property
     def is_unary(self) -> bool:
         """Return whether an answer marks any number of categories, instead of naming one."""
-        return not all(isinstance(own, GrrChannel | TwoRoundGrr) for own in _channels(self.channel))
+        named = GrrChannel | TwoRoundGrr | SensitiveChannel
+        return not all(isinstance(own, named) for own in _channels(self.channel))
 
     @property
     def tells_group(self) -> bool:
         """Return whether an answer tells the group of the category for certain."""
         return isinstance(self.channel, RegionChannel)
+
+    @property
+    def disclosed_of_100(self) -> int | None:
+        """Answers of a hundred that disclose a category that is not sensitive; None where all are hidden."""
+        channel = self.channel
+        return round(100 * channel.disclosed) if isinstance(channel, SensitiveChannel) else None
 
     @property
     def supported(self) -> int | None:
@@ -220,6 +229,8 @@ def thresholds(channel: AnswerChannel) -> dict[str, int]:
     """Integers of a channel by their names, out of 2**64; none where each group has its own."""
     if isinstance(channel, RegionChannel):
         return {}
+    if isinstance(channel, SensitiveChannel):
+        return {"threshold": channel.kept_sensitive, "threshold_other": channel.kept_other}
     if isinstance(channel, QuestionChannel):
         return thresholds(channel.answer)
     if isinstance(channel, TwoRoundGrr):
@@ -345,7 +356,7 @@ def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
             "Classes: the class of each person is public, and so is the epsilon that applies to it. The "
             "totals show the exact number of visitors in each class."
         )
-    limits |= told_groups(spec)
+    limits |= told_groups(spec) | disclosed_values(spec)
     limits |= daily_limits(spec)
     limits |= location_limits(location_protection(spec))
     limits["times"] = _times(spec)
@@ -379,6 +390,20 @@ def told_groups(spec: PlanSpec) -> dict[str, str]:
             "answers from several days together."
         )
     return {"groups": text}
+
+
+def disclosed_values(spec: PlanSpec) -> dict[str, str]:
+    """Say that values that are not sensitive are disclosed; nothing where all are hidden."""
+    told = [asked.slug for asked in spec.indicators if asked.sensitive]
+    if not told:
+        return {}
+    text = gettext(
+        "Values that are not sensitive (%(indicators)s): an answer that gives a category that is not "
+        "sensitive is always true and discloses it. For these categories, epsilon is infinite: they are not "
+        "protected. Epsilon applies only to answers that give a sensitive category, which can come from any "
+        "person. The totals show how many answers disclose each category that is not sensitive."
+    )
+    return {"disclosed_values": text % {"indicators": ", ".join(told)}}
 
 
 def _times(spec: PlanSpec) -> str:
@@ -536,6 +561,11 @@ def _definition(spec: PlanSpec, *, voided_days: int) -> str:
             "Where answers give the group of a category without noise, the values of the two people must be "
             "in the same groups on all days. Between categories of different groups, nothing is guaranteed."
         )
+    if any(asked.sensitive for asked in spec.indicators):
+        text += " " + gettext(
+            "Where answers hide only sensitive categories, this limit applies only to answers that give a "
+            "sensitive category. For all other categories, nothing is guaranteed."
+        )
     daily = [asked for asked in spec.indicators if asked.kind == "daily"]
     if any(asked.scale is not None and not asked.is_wave for asked in daily):
         text += " " + gettext(
@@ -623,6 +653,8 @@ def protocol_of(channel: AnswerChannel) -> str:
         return "wave"
     if isinstance(channel, RegionChannel):
         return "groups"
+    if isinstance(channel, SensitiveChannel):
+        return "sensitive"
     if isinstance(channel, QuestionChannel):
         return "loloha" if isinstance(channel.answer, TwoRoundGrr) else "question"
     if isinstance(channel, TwoRoundGrr | TwoRoundUnary):
@@ -649,7 +681,10 @@ def _first(spec: PlanSpec, index: int) -> dict[str, str]:
 
 
 def _groups(indicator: Indicator, channel: AnswerChannel) -> dict[str, Any]:
-    """Describe the groups that answers tell, each with its channel; nothing where they tell none."""
+    """Describe groups that answers tell, each with its channel, or the sensitive categories, if any."""
+    if isinstance(channel, SensitiveChannel):
+        names = [indicator.categories[value] for value in channel.sensitive]
+        return {"sensitive": names, "disclosed": exact_text(channel.disclosed)}
     if not isinstance(channel, RegionChannel):
         return {}
     group_of = {member: name for name, members in (indicator.groups or {}).items() for member in members}

@@ -70,8 +70,8 @@ def conditions() -> str:
 
 
 def _certificate(study: Study, plan: Plan, spec: PlanSpec) -> SumsCertificate | None:
-    # Where answers tell a group, a person hides only among those of the group.
-    is_told = any(asked.regions for asked in spec.indicators)
+    # Where answers tell a group, a person hides only among those of the group; and of a value, among no one.
+    is_told = any(asked.discloses for asked in spec.indicators)
     if spec.events or is_told or study.days != 1 or plan.voided_days:
         return None
     tallies = list(plan.tallies.order_by("indicator__position"))

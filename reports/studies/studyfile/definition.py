@@ -32,9 +32,10 @@ Attributes = Literal["inline", "subscribers"]
 ATTRIBUTES: Final[tuple[Attributes, ...]] = get_args(Attributes)
 # Names of groups, each with its categories.
 Groups = tuple[tuple[str, tuple[str, ...]], ...]
-# Of what answers tell: nothing of the category for certain ("all"), or its group.
-Protect = Literal["in_groups"]
+# Of what answers hide: the category inside its group only, or sensitive categories only.
+Protect = Literal["in_groups", "sensitive"]
 IN_GROUPS: Final[Protect] = "in_groups"
+SENSITIVE: Final[Protect] = "sensitive"
 
 VISIT_DURATION = "visit_duration"
 # Band h holds stays of [h-1, h) hours; the last one runs from 10 to 18 hours, both included.
@@ -58,6 +59,7 @@ _LEFT_OUT: Final = frozenset(
     {"name_fr", "categories_fr", "zones_fr", "tallies", "slots", "parts", "scale", "groups", "max_moves"}
     | {"epsilon_first", "hash_cells", "window_days", "small_category", "report", "origin", "lookup"}
     | {"category_shares", "units", "person", "max_events", "classes", "class_column", "protect"}
+    | {"sensitive", "discloses_values"}
 )
 # Counted units.
 Units = Literal["events"]
@@ -113,8 +115,9 @@ class IndicatorDefinition:
     night_from, night_to : of what is derived from the night: minutes of the local evening and of the morning
         after it, which is no longer part of the night
     groups : names of groups of categories, each with its categories; reports add them up
-    protect : "in_groups" = answers tell the group of a category, and hide which of its categories it is; None
-        = they hide the category among all
+    protect : "in_groups" = answers tell the group of a category, and hide which of its categories it is;
+        "sensitive" = they hide the categories of `sensitive`, and disclose all others; None = they hide the
+        category among all
     lookup : of a column of codes whose categories are in a file
     origin : of a visitor category, which is static and derived from a home code and an operator's country
     """
@@ -139,11 +142,12 @@ class IndicatorDefinition:
     origin: OriginRule | None = None
     lookup: Lookup | None = None
     protect: Protect | None = None
+    sensitive: tuple[str, ...] = ()
 
     @property
     def regions(self) -> tuple[int, ...]:
         """Return the group of each category, by number, where answers tell it; else nothing."""
-        if self.protect is None:
+        if self.protect != IN_GROUPS:
             return ()
         group_of = {member: name for name, members in self.groups for member in members}
         alone = [each for each in self.categories if each not in group_of]
@@ -152,6 +156,16 @@ class IndicatorDefinition:
         names = [group_of[each] for each in self.categories]
         numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
         return tuple(numbers[name] for name in names)
+
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """Return the codes of the sensitive categories, where all others are disclosed; else nothing."""
+        if self.protect != SENSITIVE:
+            return ()
+        unknown = [each for each in self.sensitive if each not in self.categories]
+        if unknown:
+            raise PlanError(f"sensitive of {self.slug} must be categories, got {unknown[0]!r}")
+        return tuple(sorted(self.categories.index(each) for each in self.sensitive))
 
     @property
     def moves(self) -> MoveSpec | None:
@@ -183,6 +197,7 @@ class PlanDefinition:
     window_days : of smp-stream; None = seven, or all days of a shorter study
     max_events : in a study of events most events of a person that are answered; None = all
     class_column : public column of the files with the class of each subscriber; None = there are no classes
+    discloses_values : whether answers disclose what is not sensitive; None = they do not
     """
 
     mechanism: Mechanism
@@ -197,6 +212,7 @@ class PlanDefinition:
     window_days: int | None = None
     max_events: int | None = None
     class_column: str | None = None
+    discloses_values: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -385,6 +401,7 @@ class StudyDefinition:
                     by_code=self.reports_code(indicator),
                     lookup="" if indicator.lookup is None else indicator.lookup.sha256,
                     regions=indicator.regions,
+                    sensitive=indicator.hidden,
                 )
                 for indicator in self.indicators
             ],
@@ -503,6 +520,7 @@ def _indicator_from_json(data: Mapping[str, Any]) -> IndicatorDefinition:
         "lookup": Lookup.from_json(data.get("lookup")),
         "origin": OriginRule.from_json(data.get("origin")),
         "groups": tuple((name, tuple(members)) for name, members in data.get("groups", ())),
+        "sensitive": tuple(data.get("sensitive", ())),
     }
     return IndicatorDefinition(**{**data, **exact})
 

@@ -42,7 +42,7 @@ from reports.studies.studyfile.origins import (
     read_origin,
 )
 from reports.studies.studyfile.problems import Problem, unknown
-from reports.studies.studyfile.protection import check_regions, read_protect, refuse_protected_parts
+from reports.studies.studyfile.protection import check_protect, read_protect, refuse_protected_parts
 from reports.studies.studyfile.sections import EPSILON, NO_CELLS, NO_ZONES, WEIGHT
 from reports.studies.studyfile.table import Table, text_problem, with_plain_spaces
 
@@ -138,7 +138,7 @@ def _read_indicator(
     # An unknown kind says nothing about the other keys.
     specific = reader(table, days=days) if table.values.get("kind") == kind else _unread(table)
     groups = _read_groups(table)
-    protect = read_protect(table, groups)
+    protected = read_protect(table, groups)
     table.finish()
     return IndicatorDefinition(
         slug=slug,
@@ -147,7 +147,7 @@ def _read_indicator(
         epsilon=epsilon,
         weight=weight,
         groups=groups,
-        protect=protect,
+        **protected,
         **{"kind": kind, **specific},
     )
 
@@ -525,7 +525,7 @@ def with_zones(
         if each.groups and each.categories:
             _check_groups(Table({}, f"indicator[{each.slug}].groups", root.problems), each)
         if each.protect and each.categories:
-            check_regions(Table({}, f"indicator[{each.slug}]", root.problems), each)
+            check_protect(Table({}, f"indicator[{each.slug}]", root.problems), each)
         if each.derive == HOME_DISTANCE and area is None:
             root.problems.add(f"indicator[{each.slug}].derive", NO_CELLS, each.derive)
     return _with_parts(root, of_zones, days=days)

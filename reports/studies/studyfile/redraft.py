@@ -152,6 +152,7 @@ def _indicator(indicator: IndicatorDefinition) -> dict[str, Any]:
     if indicator.scale is not None:
         table |= {"kind": NUMBER, **_plain(indicator.scale)}
     table["groups"] = {name: list(members) for name, members in indicator.groups} or None
+    table["sensitive"] = table["sensitive"] or None
     if not indicator.parts:
         del table["parts"]
     if indicator.derive is not None or indicator.parts or indicator.scale:

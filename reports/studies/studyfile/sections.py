@@ -238,9 +238,17 @@ def read_plan(table: Table) -> PlanDefinition:
         window_days=table.integer("window_days", low=1, high=MAX_DAYS) if table.has("window_days") else None,
         max_events=table.integer("max_events", low=1, high=MAX_EVENTS) if table.has("max_events") else None,
         class_column=table.text("class_column", default="") or None,
+        discloses_values=_read_discloses(table),
     )
     table.finish()
     return plan
+
+
+def _read_discloses(table: Table) -> bool | None:
+    value = table.raw("discloses_values", required=False)
+    if value not in (None, True, False):
+        table.add("discloses_values", _("must be true or false"), value)
+    return True if value is True else None
 
 
 def check_person(root: Table, *, person: str | None, max_events: int | None, of_events: bool) -> None:

@@ -219,10 +219,10 @@ def test_plans_keep_regions_and_refuse_what_has_no_estimates() -> None:
     assert certificate.epsilon_profile == pytest.approx(Decimal(3), abs=Decimal("1e-9"))
     both = ldp.IndicatorRequest(slug="both", kind="daily", domain_size=28, parts=("zone", "age"))
     refused = {
-        "mechanism of a plan with regions": {"mechanism": "smp-question"},
+        "mechanism of a plan that discloses": {"mechanism": "smp-question"},
         "presence_epsilon must be absent": {"presence_epsilon": Decimal(1), "presence_days": 1},
         "classes must be absent": {"classes": {"a": Decimal(1), "b": Decimal("0.5")}},
-        "parts of both must not tell a region": {"indicators": (ZONE, AGE, both)},
+        "parts of both must disclose nothing": {"indicators": (ZONE, AGE, both)},
         "two values or more": one_indicator(domain_size=3, regions=(0, 0, 1)),
         "must be two or more": one_indicator(domain_size=2, regions=(0, 0)),
         "as they first occur": one_indicator(domain_size=4, regions=(1, 1, 0, 0)),

@@ -15,7 +15,7 @@ from ldp.estimation.partial.regions import region_variance
 from reports.compare.queries import NotComparableError, windows_test
 from reports.dpia import dpia_pack
 from reports.dpia.markdown import to_markdown
-from reports.estimates.loading import RegionsError, load, tallies_of
+from reports.estimates.loading import DisclosedError, load, tallies_of
 from reports.estimates.queries import Window, indicator_reports, surely_present, window_report
 from reports.exports.bundle import bundle_of
 from reports.exports.errors import ExportError
@@ -79,7 +79,7 @@ def test_shares_are_near_the_truth_and_groups_are_exact():
     assert {each.std_error for each in by_group.estimates} == {0}
     assert surely_present(report) is None
     (loaded,) = load([zone(study)])
-    with pytest.raises(RegionsError, match="zone has a channel for each group"):
+    with pytest.raises(DisclosedError, match="zone discloses groups or categories"):
         tallies_of(loaded)
 
 
@@ -141,12 +141,12 @@ def test_what_needs_one_channel_is_refused_in_words(reader):
     study = published()
     with pytest.raises(NotComparableError):
         windows_test(zone(study), Window(1, 1), Window(2, 2))
-    with pytest.raises(ExportError, match="disclose the group of each category"):
+    with pytest.raises(ExportError, match="disclose groups or categories"):
         bundle_of(study)
-    with pytest.raises(PopulationError, match="disclose the group of each category"):
+    with pytest.raises(PopulationError, match="disclose groups or categories"):
         synthesise(study, seed=1)
     for name in ("movement", "compare", "scenario"):
-        assert "disclose the group of each category" in says(reader, name, study), name
+        assert "disclose groups or categories" in says(reader, name, study), name
     for name in ("days", "forecast_indicator"):
         assert reader.get(reverse(f"reports:{name}", args=[study.slug, "zone"])).status_code == 200, name
 
@@ -241,7 +241,7 @@ def test_study_file_round_trips_and_names_what_is_not_possible():
         assert text in problems(**changes), text
     tables = tables_of(made)
     tables["indicator"].append({"slug": "both", "kind": "static", "parts": ["zone", "gender"]})
-    with pytest.raises(StudyFileError, match="must not name an indicator whose answers tell the group"):
+    with pytest.raises(StudyFileError, match="must not name an indicator whose answers disclose"):
         read_tables(tables, like=made)
     tables = tables_of(made)
     tables["indicator"][0]["protect"] = "all"
@@ -254,7 +254,9 @@ def test_changes_of_told_groups_need_a_second_person():
     (change, *_) = [each for each in plan_changes(plain, told) if "not protected" in each.text]
     assert (change.direction, change.needs_second_person) == (Direction.WEAKER, True)
     assert "North, South, Isles" in change.text
-    back = [each for each in plan_changes(told, plain) if "no longer give the group" in each.text]
+    back = [
+        each for each in plan_changes(told, plain) if "no longer disclose groups or categories" in each.text
+    ]
     assert [each.needs_second_person for each in back] == [False]
     moved = (("North", ("A", "C", "E", "B", "D")), GROUPS[2])
     others = plan_changes(told, replace(told, indicators=(replace(ZONE, groups=moved), factory.GENDER)))
