@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -187,7 +187,7 @@ PART = factory.indicator("place", *LONG_ZONES, "NR")
 def long_names(transactional_db) -> Study:
     """Indicators with long sentences, of zones too, one of them of two parts."""
     home = factory.indicator("home", *map_factory.ZONES[:3], "NR")
-    parts = home, factory.GENDER, PART, factory.STAY
+    parts = home, replace(factory.GENDER, name="Socio-demographic groups of visitors"), PART, factory.STAY
     return map_factory.create(*parts, factory.joint("gender_place", factory.GENDER, PART))
 
 
