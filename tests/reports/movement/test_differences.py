@@ -109,7 +109,9 @@ def test_the_page_answers_first_and_folds_the_rest(reader, differs) -> None:
     page = answer.content.decode()
     verdict = texts.verdict(answer.context["found"])
     assert verdict in words(answer)
-    assert page.index('id="verdict"') < page.index('data-figure="figure"')
+    assert (
+        page.index('id="verdict"') < page.index('aria-label="Figures"') < page.index('data-figure="figure"')
+    )
     assert ('id="differing"' in page) is differs
     folded = page[page.index('<details id="undecided">') : page.index('id="totals-title"')]
     assert ('data-figure="figure"' in folded) is not differs and "<tfoot>" in folded
