@@ -108,6 +108,13 @@ def row_reason(reason: str, *, of_events: bool) -> str:
     return str((EVENT_ROW_REASONS if of_events else ROW_REASONS).get(reason, ROW_REASONS[reason]))
 
 
+def help_entry(failure: Reason) -> str:
+    """Return the heading in the runbook of failed batches that is about a reason."""
+    if failure.values.keys() >= {"rejected", "limit"}:
+        return "rows-rejected"
+    return "columns-differ" if failure.values.keys() >= {"missing", "count"} else "other-reasons"
+
+
 def state_of(batch: Batch) -> tuple[str, str]:
     """State of a batch in words, and the class of its badge; a check that is done looks different."""
     if batch.counts_nothing:

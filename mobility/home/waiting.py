@@ -7,6 +7,7 @@ from typing import Final
 from uuid import UUID
 
 from django.contrib.auth.models import User
+from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext
@@ -90,11 +91,14 @@ def _failed_files(study_id: int, *, since: datetime) -> Iterator[UUID]:
 
 
 def _is_last(batch: Batch) -> bool:
-    """Return whether no batch of its kind has ended since."""
+    """Return whether no batch of its kind has ended since; a file is corrected by its name or content."""
     later = Batch.objects.filter(
         study=batch.study_id, kind=batch.kind, validate_only=False, finished_at__gt=batch.finished_at,
         state__in=(Batch.State.DONE, Batch.State.FAILED),
     )  # fmt: skip
+    if batch.kind in Batch.FILES:
+        same = Q(filename=batch.filename)
+        later = later.filter(same | Q(content_hash=batch.content_hash) if batch.content_hash else same)
     return not later.exists()
 
 

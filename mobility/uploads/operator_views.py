@@ -26,6 +26,7 @@ from mobility.batches.pages.undoing import waiting_undos
 from mobility.batches.publication.undoing import UndoWaitsError, needs_second_person, rise_of
 from mobility.batches.quality.batch_checks import batch_checks
 from mobility.batches.quality.coverage import coverage_of, files_by_day
+from mobility.batches.texts import help_entry
 from mobility.extracts.profiles.definition import OPT_OUT
 from mobility.extracts.profiles.errors import ProfileMissingError
 from mobility.uploads.coverage_calendar import day_marks, legend
@@ -89,6 +90,7 @@ def batch(request: HttpRequest, batch_id: UUID) -> HttpResponse:
         "is_noted": any(found.notes.values()),
         "checks": batch_checks(found),
         "expected": _expected_columns(found),
+        "help_entry": help_entry(found.failure) if found.state == Batch.State.FAILED else "",
         "handover": queries.waiting_handover(found.study_id) if found.is_final else None,
         "can_read": settings.HAS_REPORTS
         and studies_for(request.user, *READERS).filter(slug=head.slug).exists(),

@@ -73,6 +73,23 @@ class TestFailedBatches:
         ended(study, State.DONE, **closing)
         lacks(page(olga, "/"), TITLE)
 
+    def test_a_failed_list_of_people_waits_until_it_comes_again_by_name_or_content(self, olga, study):
+        people = {"kind": Batch.Kind.SUBSCRIBERS, "content_hash": "a"}
+        ended(study, State.FAILED, hours_ago=3, **people)
+        ended(
+            study,
+            State.DONE,
+            hours_ago=2,
+            filename="other.csv",
+            kind=Batch.Kind.SUBSCRIBERS,
+            content_hash="b",
+        )
+        says(page(olga, "/"), "Check the failed file day.csv")
+        again = ended(study, State.DONE, filename="renamed.csv", **people)
+        lacks(page(olga, "/"), TITLE)
+        Batch.objects.filter(pk=again.pk).update(filename="day.csv", content_hash="c")
+        lacks(page(olga, "/"), TITLE)
+
     def test_operators_of_other_studies_and_of_closed_ones_have_nothing_to_do(self, olga, person, study):
         ended(study, State.FAILED)
         lacks(page(signed_in(person("oscar", Role.OPERATOR, studies=[])), "/"), TITLE)

@@ -59,8 +59,16 @@ def test_a_file_that_failed_says_what_was_expected_and_leads_to_a_new_profile(cl
     assert link in html_of(client, url_of(uploaded))
     expected = "Columns that the profile default expects"
     says(show(client, uploaded), expected, "Subscriber msisdn", "Event time time")
+    entry_of(client, uploaded, "Other reasons")
     Batch.objects.update(profile="gone")  # with the attributes that a later plan does not ask for
     assert link not in html_of(client, url_of(uploaded))
+
+
+def entry_of(client, batch, title):
+    """Check that the page of a failed batch links to the entry of its reason in the served help."""
+    found = re.search(r'href="(/help/runbook/[^"#]+)#([^"]+)"', html_of(client, url_of(batch)))
+    address, anchor = found.groups()
+    assert f'<h3 id="{anchor}">{title}' in html_of(client, address)
 
 
 @override("en")  # requests change the language
@@ -72,6 +80,7 @@ def test_a_file_with_other_columns_shows_them_next_to_those_expected(client, stu
         "Columns that the profile default expects",
         "Columns in the file Numéro Horodatage Sexe",
     )
+    entry_of(client, batch, "Columns differ")
     french = html_of(client, url_of(batch), **{"Accept-Language": "fr"})
     says(french, "colonnes trouvées, au nombre de 3", "«\u00a0Numéro\u00a0», «\u00a0Horodatage\u00a0»")
     lacks(french, "'Num", "&#x27;Num")
@@ -89,6 +98,7 @@ def test_a_file_refused_for_its_values_offers_a_copy_of_its_profile(client, stud
         "reason: Unreadable timestamp in column “time”",
     )
     french = html_of(client, url_of(batch), **{"Accept-Language": "fr"})
+    entry_of(client, batch, "Rows rejected")
     says(french, "100\u202f% des lignes", "50\u202f%)", "Horodatage illisible")
     lacks(french, "bad_timestamp dans")
     says(html_of(client, link), "Copy of the profile default", 'value="default-2"')
