@@ -71,16 +71,20 @@ def report_figure(report: WindowReport, *, options: ReportOptions = DEFAULT_OPTI
 
 
 def days_figure(
-    reports: Sequence[WindowReport], *, shown: Sequence[int], measure: str = "frequency"
+    reports: Sequence[WindowReport],
+    *,
+    shown: Sequence[int],
+    measure: str = "frequency",
+    values: str = "unbiased",
 ) -> Figure:
     """Lines over the days with 95% bands, for the categories with the codes `shown`.
 
     The reports are of one indicator, in the order of their last days, at which they are drawn.
     """
     data: list[dict[str, Any]] = []
-    titles = _titles(reports)
+    titles, options = _titles(reports), ReportOptions(measure=measure, values=values)
     for place, code in enumerate(shown):
-        data += _line(reports, code=code, place=place, measure=measure, titles=titles)
+        data += _line(reports, code=code, place=place, options=options, titles=titles)
     layout = base_layout(height_px=460)
     layout["xaxis"] |= day_axis(reports[0].study, days=[report.window.last_day for report in reports])
     layout["yaxis"] |= _share_axis(measure) | {"rangemode": "tozero", "nticks": 7}
@@ -122,11 +126,15 @@ def _total(day: DayCoverage) -> str:
 
 
 def small_multiples(
-    reports: Sequence[WindowReport], *, shown: Sequence[int], measure: str = "frequency"
+    reports: Sequence[WindowReport],
+    *,
+    shown: Sequence[int],
+    measure: str = "frequency",
+    values: str = "unbiased",
 ) -> list[Figure]:
     """One small chart per category with the codes `shown`, all with the same axes."""
-    titles = _titles(reports)
-    parts = [_line(reports, code=code, place=0, measure=measure, titles=titles) for code in shown]
+    titles, options = _titles(reports), ReportOptions(measure=measure, values=values)
+    parts = [_line(reports, code=code, place=0, options=options, titles=titles) for code in shown]
     ends = [y for part in parts for trace in part for y in trace["y"] if y is not None]
     low, high = min([0.0, *ends]), max([1.0, *ends])
     days = [report.window.last_day for report in reports]
@@ -148,12 +156,11 @@ def _titles(reports: Sequence[WindowReport]) -> list[str]:
 
 
 def _line(
-    reports: Sequence[WindowReport], *, code: int, place: int, measure: str, titles: Sequence[str]
+    reports: Sequence[WindowReport], *, code: int, place: int, options: ReportOptions, titles: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Band and line of one category; days without answers leave a gap."""
     colour = f"--chart-{place % MAX_LINES + 1}"
     estimates = [report.estimates[code] for report in reports]
-    options = ReportOptions(measure=measure, values="unbiased")
     pairs = list(zip(reports, estimates, strict=True))
     bars = [_bar(report, estimate, options=options) for report, estimate in pairs]
     days = [report.window.last_day for report in reports]

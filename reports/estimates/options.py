@@ -33,6 +33,7 @@ DAYS_CHOICES: Final[Choices] = {
     "show": ("daily", "cumulative"),
     "form": ("multiples", "lines"),
     "measure": ("frequency", "visitors"),
+    VALUES: VALUES_CHOICES,
 }
 
 
@@ -102,12 +103,14 @@ class DaysOptions(_Options):
 
     show : "daily" = each day for itself, "cumulative" = the union of the days from the first one on
     form : a small chart per category ("multiples"), or "lines" in one chart
+    values : as of `ReportOptions`
     """
 
     choices = DAYS_CHOICES
     show: str = "daily"
     form: str = "multiples"
     measure: str = "frequency"
+    values: str = "consistent"
 
 
 class ShownValue(NamedTuple):
@@ -243,10 +246,19 @@ def shown_categories(
 
 
 def largest_categories(reports: Sequence[WindowReport], *, at_most: int = _FIRST_LINES) -> list[int]:
-    """Codes of the categories to draw without a choice: the largest, in plan order."""
-    n_categories = len(reports[0].estimates)
-    size = [
-        sum(report.estimates[code].consistent or 0.0 for report in reports) for code in range(n_categories)
-    ]
-    by_size = sorted(range(n_categories), key=lambda code: -size[code])
-    return sorted(by_size[:at_most])
+    """Codes of the categories to draw without a choice: the largest, in the order of `largest_first`."""
+    first = sorted(range(len(reports[0].estimates)), key=_sizes(reports).__getitem__, reverse=True)[:at_most]
+    return [code for code in largest_first(reports) if code in first]
+
+
+def largest_first(reports: Sequence[WindowReport]) -> list[int]:
+    """Codes of all categories, the largest over all reports first; hours and thresholds in their order."""
+    codes = list(range(len(reports[0].estimates)))
+    if reports[0].cuts is not None or are_hours(reports[0].indicator.categories):
+        return codes
+    return sorted(codes, key=_sizes(reports).__getitem__, reverse=True)
+
+
+def _sizes(reports: Sequence[WindowReport]) -> list[float]:
+    columns = zip(*(report.estimates for report in reports), strict=True)
+    return [sum(each.consistent or 0.0 for each in column) for column in columns]

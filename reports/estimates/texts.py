@@ -27,6 +27,7 @@ from reports.estimates.options import (
     Switch,
     ViewOfValues,
     shown_share,
+    shown_visitors,
 )
 from reports.estimates.queries import Estimate, WindowReport, surely_present
 from reports.estimates.small_categories import below
@@ -154,7 +155,7 @@ def report_summary(report: WindowReport, *, options: ReportOptions = DEFAULT_OPT
 
 
 def report_sentences(report: WindowReport, *, options: ReportOptions = DEFAULT_OPTIONS) -> list[str]:
-    """Say what a chart with these options shows, always as shares: the answer first, then its details."""
+    """Say what a chart with these options shows, with shares: the answer first, then its details."""
     first = report.estimates[0]
     if report.status == Status.NOT_RELIABLE and first.frequency is None and not first.is_hidden:
         text = gettext(
@@ -184,11 +185,20 @@ def report_sentences(report: WindowReport, *, options: ReportOptions = DEFAULT_O
         return list(filter(None, (text % {"visitors": _visitors_of(report)}, hidden)))
     text = gettext("Of %(visitors)s, an estimated %(share)s are in the largest category, %(category)s.") % {
         "visitors": _visitors_of(report),
-        "share": share_words(largest, options=options),
+        "share": _amount(report, largest, options=options),
         "category": largest.shown_category,
     }
     beyond = beyond_words(share) if options.values == "unbiased" else ""
     return list(filter(None, (text, beyond, _runner_up(others, options=options), hidden)))
+
+
+def _amount(report: WindowReport, estimate: Estimate, *, options: ReportOptions) -> str:
+    """Share, and before it the number of visitors where a chart shows those and they are not scaled."""
+    share = share_words(estimate, options=options)
+    shown = shown_visitors(report, estimate, values=options.values).value
+    if options.measure != "visitors" or report.study.market_share != 1 or shown is None:
+        return share
+    return gettext("%(visitors)s, or %(share)s,") % {"visitors": number(shown), "share": share}
 
 
 def beyond_words(share: float | None) -> str:

@@ -82,6 +82,11 @@ class Selection:
         return self.days_options.measure if self.scope == Scope.DAYS else self.options.measure
 
     @property
+    def values(self) -> str:
+        """Return the drawn values: "consistent" or "unbiased"."""
+        return self.days_options.values if self.scope == Scope.DAYS else self.options.values
+
+    @property
     def is_cumulative(self) -> bool:
         """Return whether the days are unions of the days 1..j."""
         return self.scope == Scope.DAYS and self.reports[-1].window.days > 1

@@ -17,17 +17,21 @@ from reports.estimates import charts
 from reports.estimates.options import (
     DAYS_CHOICES,
     DaysOptions,
+    ReportOptions,
     Switch,
     asked_categories,
+    largest_first,
     max_shown,
     reports_of,
     shown_categories,
+    shown_value,
     switches,
     windows_shown,
 )
 from reports.estimates.page import indicator_page
 from reports.estimates.picker import asked_days
 from reports.estimates.queries import Estimate, WindowReport, indicator_reports
+from reports.estimates.texts import values_names
 from reports.forecasts.charts import add_smoothed
 from reports.forecasts.smoothing import SmoothedCategory, smoothed_categories, visitor_days_of
 from reports.pages.number import means_of
@@ -36,7 +40,7 @@ from reports.studies.queries import has_unions
 
 CELLS_SHOWN = 1500  # of the table: with 62 days and 100 categories all of them weigh half a megabyte
 LEAST_ROWS = 10
-Row = tuple[tuple[str, Estimate], ...]  # of a category: each with the head of its column
+Row = tuple[tuple[str, Estimate, float | None], ...]  # of a category: head of the column, what it shows
 
 
 @require_safe
@@ -68,7 +72,7 @@ def days(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
         "has_unions": has_unions(found),
         "no_unions": options.show == "cumulative" and not has_unions(found),
         "has_data": any(report.status != Status.NOT_COLLECTED for report in reports),
-        "rows": shown_rows(reports, page=request.GET.get("page")),
+        "rows": shown_rows(reports, options=options, page=request.GET.get("page")),
         "notes": [note for report in reports if report.window.days == 1 for note in report.notes]
         or list(reports[-1].notes),
         "shown": shown,
@@ -99,12 +103,20 @@ def _changes(smoothed: list[SmoothedCategory]) -> list[tuple[date, str]]:
     return found
 
 
-def shown_rows(reports: list[WindowReport], *, page: str | None) -> Page[Row]:
-    """Estimates of a category over all days, as many categories as a page bears."""
+def shown_rows(reports: list[WindowReport], *, options: DaysOptions, page: str | None) -> Page[Row]:
+    """Estimates of a category over all days, as many categories as a page bears, the largest first."""
     heads = [_head(report) for report in reports]
-    columns = zip(*(report.estimates for report in reports), strict=True)
-    rows = [tuple(zip(heads, estimates, strict=True)) for estimates in columns]
-    return Paginator(rows, max(CELLS_SHOWN // len(reports), LEAST_ROWS)).get_page(page)
+    shown = ReportOptions(measure=options.measure, values=options.values)
+
+    def row(code: int) -> Row:
+        estimates = [report.estimates[code] for report in reports]
+        values = [shown_value(*pair, options=shown).value for pair in zip(reports, estimates, strict=True)]
+        return tuple(zip(heads, estimates, values, strict=True))
+
+    rows_a_page = max(CELLS_SHOWN // len(reports), LEAST_ROWS)
+    found: Page[Any] = Paginator(largest_first(reports), rows_a_page).get_page(page)
+    found.object_list = [row(code) for code in found.object_list]
+    return found
 
 
 def _head(report: WindowReport) -> str:
@@ -129,8 +141,14 @@ def days_switches(options: DaysOptions, *, kept: str) -> list[Switch]:
         "multiples": gettext("Small charts"),
         "frequency": gettext("Shares"),
         "visitors": gettext("Visitors"),
+        **values_names(),
     }
-    titles = {"show": gettext("Days"), "form": gettext("Chart"), "measure": gettext("Measure")}
+    titles = {
+        "show": gettext("Days"),
+        "form": gettext("Chart"),
+        "measure": gettext("Measure"),
+        "values": gettext("Values"),
+    }
     return switches(options, titles=titles, labels=labels, choices=DAYS_CHOICES, kept=kept)
 
 
@@ -140,11 +158,11 @@ def _figures(
     """One figure, or one per category: (name of the data, name of the category, figure)."""
     of_code = {each.code: each for each in smoothed}
     if options.form == "lines":
-        figure = charts.days_figure(reports, shown=shown, measure=options.measure)
+        figure = charts.days_figure(reports, shown=shown, measure=options.measure, values=options.values)
         for place, code in enumerate(shown):
             add_smoothed(figure, reports, of_code.get(code), place=place, measure=options.measure)
         return {"figure": figure}
-    made = charts.small_multiples(reports, shown=shown, measure=options.measure)
+    made = charts.small_multiples(reports, shown=shown, measure=options.measure, values=options.values)
     for code, each in zip(shown, made, strict=True):
         add_smoothed(each, reports, of_code.get(code), place=0, measure=options.measure)
     categories = reports[0].indicator.shown_categories

@@ -13,7 +13,7 @@ from ldp.estimation.multiple import chosen_reach
 from ldp.estimation.partial.regions import share_of_sample
 from reports.base.status import Status, estimates_status
 from reports.estimates import charts
-from reports.estimates.options import ReportOptions, ordered
+from reports.estimates.options import ReportOptions, Switch, ordered
 from reports.estimates.queries import LEVEL, Estimate, WindowReport, surely_present
 from reports.estimates.texts import report_sentences
 from reports.studies.studyfile.definition import IN_GROUPS
@@ -32,11 +32,20 @@ def grouping_context(report: WindowReport, *, options: ReportOptions, query: str
         drawn = _drawn(found, options=replace(options, order="natural"), n_named=len(found.estimates) - 1)
     elif options.group == "groups" and by_group is not None:
         drawn = _drawn(by_group, options=options, n_named=len(report.indicator.groups or ()))
-    links = {
+    links: dict[str, Any] = {
         "all_query": options.query(query, group="all") if drawn else "",
         "found_query": options.query(query, group="found") if found else "",
         "groups_query": options.query(query, group="groups") if by_group else "",
     }
+    offered = {"found": found, "groups": by_group}
+    names = {"all": gettext("All"), "found": gettext("Above zero"), "groups": gettext("Groups")}
+    choices = tuple(
+        (name, options.query(query, group=key), options.group == key)
+        for key, name in names.items()
+        if key == "all" or offered[key] is not None
+    )
+    switch = Switch(title=gettext("Categories"), links=choices)
+    links["switches"] = [switch] if len(choices) > 1 else []
     return drawn | links | {"n_found": len(found.estimates) - 1 if found else 0}
 
 

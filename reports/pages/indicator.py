@@ -115,7 +115,9 @@ def window_context(
         context |= means_context(report) | extrapolation_context(report)
         context |= classes_context(report, options=options)
     context |= _report_context(report, options)
-    return context | grouping_context(report, options=options, query=query)
+    grouped = grouping_context(report, options=options, query=query)
+    context["switches"] += grouped.pop("switches")
+    return context | grouped
 
 
 def _report_context(report: WindowReport, options: ReportOptions) -> dict[str, Any]:

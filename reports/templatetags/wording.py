@@ -11,6 +11,7 @@ from ldp.estimation.noisy_estimators import NoisyTotal
 from reports.base import formats
 from reports.base.status import Status
 from reports.estimates import texts as estimates_texts
+from reports.estimates.options import shown_visitors
 from reports.estimates.queries import Estimate, WindowReport
 from reports.studies import texts as studies_texts
 from reports.studies.labels import label_of
@@ -66,13 +67,13 @@ def visitors_cell(estimate: Estimate) -> SafeString:
 
 
 @register.filter
-def estimate_cells(row: Sequence[tuple[str, Estimate]], measure: str) -> SafeString:
+def estimate_cells(row: Sequence[tuple[str, Estimate, float | None]], measure: str) -> SafeString:
     """Cells of a category over many days, each with the head of its column; a page has 1,500 of them."""
-    cells = _cells([estimate for _, estimate in row], measure)
+    cells = _cells([estimate for _, estimate, _ in row], measure, values=[value for *_, value in row])
     return SafeString(
         "".join(
             f'<td class="number" data-head="{escape(head)}">{cell}</td>'
-            for (head, _), cell in zip(row, cells, strict=True)
+            for (head, *_), cell in zip(row, cells, strict=True)
         )
     )
 
@@ -83,6 +84,14 @@ def consistent_cell(estimate: Estimate) -> SafeString:
     if estimate.status == Status.OK:
         return SafeString(escape(formats.percent(estimate.consistent)))
     return blank(estimate.status, is_quiet=True)
+
+
+@register.filter
+def consistent_visitors_cell(estimate: Estimate, report: WindowReport) -> SafeString:
+    """Consistent number of visitors, as `consistent_cell`."""
+    if estimate.status != Status.OK:
+        return blank(estimate.status, is_quiet=True)
+    return SafeString(escape(formats.number(shown_visitors(report, estimate, values="consistent").value)))
 
 
 @register.filter
@@ -113,13 +122,18 @@ def total_cell(total: int | None, status: str) -> SafeString:
     return blank(status) if total is None else SafeString(escape(formats.number(total)))
 
 
-def _cells(estimates: Sequence[Estimate], measure: str) -> list[SafeString]:
-    """Cells in Python and not in a template, all at once: a page may have thousands of these."""
+def _cells(
+    estimates: Sequence[Estimate], measure: str, *, values: Sequence[float | None] | None = None
+) -> list[SafeString]:
+    """Cells in Python and not in a template, all at once: a page may have thousands of these.
+
+    values : shown instead of the unbiased ones, above the intervals of these
+    """
     if measure == "visitors":
-        figures = formats.numbers(each.visitors for each in estimates)
+        figures = formats.numbers(values or [each.visitors for each in estimates])
         intervals = formats.number_ranges((each.visitors_ci_low, each.visitors_ci_high) for each in estimates)
     else:
-        figures = formats.percents(each.frequency for each in estimates)
+        figures = formats.percents(values or [each.frequency for each in estimates])
         intervals = formats.percent_ranges((each.ci_low, each.ci_high) for each in estimates)
     return [_cell(*each, measure) for each in zip(estimates, figures, intervals, strict=True)]
 

@@ -30,7 +30,11 @@ _NAME_WIDTH = 34  # characters of the name above a small plot
 
 
 def days_chart(
-    reports: Sequence[WindowReport], *, shown: Sequence[int], measure: str, extra_in: tuple[float, float]
+    reports: Sequence[WindowReport],
+    *,
+    shown: Sequence[int],
+    options: ReportOptions,
+    extra_in: tuple[float, float],
 ) -> Figure:
     """Lines with bands of the categories with the codes `shown`; unreliable values leave a gap.
 
@@ -41,12 +45,12 @@ def days_chart(
     figure = new_figure(height_in=whole_in)
     axes = plain_axes(figure, (_LEFT, bottom_in / whole_in, 0.985 - _LEFT, 3.2 / whole_in))
     for place, code in enumerate(shown):
-        _draw_line(axes, reports, code=code, place=place, measure=measure)
+        _draw_line(axes, reports, code=code, place=place, options=options)
     _day_axis(axes, reports, n_ticks=_MAX_TICKS)
     is_drawn = [any(report.estimates[code].status == Status.OK for code in shown) for report in reports]
-    low, high = axes.get_ylim() if any(is_drawn) else (0.0, least_span(measure))
-    axes.set_ylim(min(0.0, low), max(least_span(measure), high))
-    value_axis(axes.yaxis, measure=measure)
+    low, high = axes.get_ylim() if any(is_drawn) else (0.0, least_span(options.measure))
+    axes.set_ylim(min(0.0, low), max(least_span(options.measure), high))
+    value_axis(axes.yaxis, measure=options.measure)
     for report, drawn in zip(reports, is_drawn, strict=True):
         if not drawn:
             _mark_blank(axes, report, status=report.estimates[shown[0]].status)
@@ -60,7 +64,11 @@ def days_chart(
 
 
 def multiples_chart(
-    reports: Sequence[WindowReport], *, shown: Sequence[int], measure: str, extra_in: tuple[float, float]
+    reports: Sequence[WindowReport],
+    *,
+    shown: Sequence[int],
+    options: ReportOptions,
+    extra_in: tuple[float, float],
 ) -> Figure:
     """A small plot for each of the categories with the codes `shown`, all with the same axes."""
     n_rows = -(-len(shown) // _COLUMNS)
@@ -74,18 +82,18 @@ def multiples_chart(
         bottom_in = whole_in - extra_in[0] - (row + 1) * step_in
         corner = (_LEFT + column * width, bottom_in / whole_in)
         axes = plain_axes(figure, (*corner, width - 0.075, _SMALL_IN / whole_in))
-        _draw_line(axes, reports, code=code, place=0, measure=measure, size=0.6)
+        _draw_line(axes, reports, code=code, place=0, options=options, size=0.6)
         name = reports[0].estimates[code].shown_category
         title = textwrap.shorten(name, _NAME_WIDTH, placeholder=" …")
         axes.set_title(title, size=8.5, loc="left", color=COLOURS["--text"])
         plots.append(axes)
-    ends = [end for code in shown for report in reports for end in _read(report, code=code, measure=measure)]
+    ends = [end for code in shown for report in reports for end in _read(report, code=code, options=options)]
     low = min([0.0, *(end for end in ends if not isnan(end))])
-    high = max([least_span(measure), *(end for end in ends if not isnan(end))])
+    high = max([least_span(options.measure), *(end for end in ends if not isnan(end))])
     for axes in plots:
         _day_axis(axes, reports, n_ticks=3)
         axes.set_ylim(1.05 * low, 1.05 * high)
-        value_axis(axes.yaxis, measure=measure, n_ticks=3)
+        value_axis(axes.yaxis, measure=options.measure, n_ticks=3)
     return figure
 
 
@@ -103,13 +111,13 @@ def _draw_line(
     *,
     code: int,
     place: int,
-    measure: str,
+    options: ReportOptions,
     size: float = 1.0,
 ) -> None:
     """Line and band of one category; `size` is that of its marks."""
     colour = COLOURS[f"--chart-{place % MAX_LINES + 1}"]
     days = [report.window.last_day for report in reports]
-    values, lows, highs = zip(*(_read(report, code=code, measure=measure) for report in reports), strict=True)
+    values, lows, highs = zip(*(_read(report, code=code, options=options) for report in reports), strict=True)
     axes.fill_between(days, lows, highs, color=colour, alpha=0.14, linewidth=0)
     for i in _alone([not isnan(value) for value in values]):  # a band has no width there
         axes.plot([days[i]] * 2, [lows[i], highs[i]], color=colour, linewidth=5, alpha=0.25)
@@ -119,10 +127,10 @@ def _draw_line(
     )  # fmt: skip
 
 
-def _read(report: WindowReport, *, code: int, measure: str) -> tuple[float, float, float]:
+def _read(report: WindowReport, *, code: int, options: ReportOptions) -> tuple[float, float, float]:
     """Value and interval of a category; a gap where they are unreliable."""
     estimate = report.estimates[code]
-    shown = shown_value(report, estimate, options=ReportOptions(measure=measure))
+    shown = shown_value(report, estimate, options=options)
     if estimate.status != Status.OK or shown.value is None or shown.low is None or shown.high is None:
         return nan, nan, nan
     return shown.value, shown.low, shown.high

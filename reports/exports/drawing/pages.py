@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from reports.base import formats
 from reports.estimates import texts as estimates_texts
-from reports.estimates.options import ordered
+from reports.estimates.options import ReportOptions, ordered
 from reports.estimates.queries import WindowReport
 from reports.exports.drawing.bars import bounds, window_chart
 from reports.exports.drawing.canvas import (
@@ -85,7 +85,7 @@ def text_alternative(selection: Selection) -> str:
     if selection.scope == Scope.WINDOW:
         return estimates_texts.report_summary(selection.reports[0], options=selection.options)
     name = selection.reports[0].indicator.shown_name
-    return f"{name}: {_what_is_drawn(selection)}. {_how_days_are_drawn()}"
+    return f"{name}: {_what_is_drawn(selection)}. {_how_days_are_drawn(selection.values)}"
 
 
 def _described(selection: Selection) -> dict[str, str]:
@@ -116,7 +116,7 @@ def _with_frame(selection: Selection) -> Figure:
 def how_to_read(selection: Selection) -> str:
     """Describe the subject and form of the chart, in a line."""
     if selection.scope == Scope.DAYS:
-        how = _how_days_are_drawn()
+        how = _how_days_are_drawn(selection.values)
     elif selection.options.values == "consistent":
         how = gettext(
             "Bars show consistent values (adjusted estimates), for which no separate error is given. "
@@ -139,7 +139,12 @@ def _scaling(selection: Selection) -> str:
     ) % {"share": formats.percent(float(selection.study.market_share))}
 
 
-def _how_days_are_drawn() -> str:
+def _how_days_are_drawn(values: str) -> str:
+    if values == "consistent":
+        return gettext(
+            "Points show consistent values (adjusted estimates), for which no separate error is given. Bands "
+            "show the 95% intervals for the unbiased estimates of each day."
+        )
     return gettext("Points show estimates. Bands show the 95% interval for each day.")
 
 
@@ -200,4 +205,5 @@ def _chart(selection: Selection, *, extra_in: tuple[float, float]) -> Figure:
     if selection.scope == Scope.WINDOW:
         return window_chart(in_order(selection), options=selection.options, extra_in=extra_in)
     draw = multiples_chart if selection.days_options.form == "multiples" else days_chart
-    return draw(selection.reports, shown=selection.shown, measure=selection.measure, extra_in=extra_in)
+    options = ReportOptions(measure=selection.measure, values=selection.values)
+    return draw(selection.reports, shown=selection.shown, options=options, extra_in=extra_in)

@@ -125,7 +125,7 @@ def test_small_windows_are_suppressed_everywhere(reader) -> None:
 def test_day_without_data_is_not_collected_and_not_zero(reader) -> None:
     report = report_of(factory.published(gap=3), 3, 3)
     assert {report.status, *(estimate.status for estimate in report.estimates)} == {Status.NOT_COLLECTED}
-    text = shown(reader, "days")
+    text = shown(reader, "days", values="unbiased")
     assert text.count("not collected") >= len(report.estimates)
     assert "0.0%" not in text
     day = shown(reader, slug="age", **{"from": "2024-06-01"})
@@ -160,9 +160,11 @@ def test_longer_window_with_an_outage_is_read_with_a_warning_and_an_event_change
 
 def test_every_blank_has_its_own_word_sign_and_reason(fair) -> None:
     blanks = [status for status in Status if status != Status.OK]
-    for words in (formats.status_word, formats.status_sign):
-        assert len({words(status) for status in blanks} - {""}) == len(blanks)
-        assert words(Status.OK) == ""
+    signs = {status: formats.status_sign(status) for status in blanks}
+    assert signs.pop(Status.SMALL) == signs[Status.SUPPRESSED]  # both are too small to be shown
+    for found in (signs.values(), [formats.status_word(status) for status in blanks]):
+        assert len(set(found) - {""}) == len(found)
+    assert formats.status_word(Status.OK) == formats.status_sign(Status.OK) == ""
     assert len({studies_texts.status_reason(status, fair) for status in blanks} - {""}) == len(blanks)
     assert "50 percentage points" in studies_texts.status_reason(Status.NOT_RELIABLE, fair)
     estimate = queries.Estimate(category="x", reports=3, frequency=0.5, status=Status.NOT_RELIABLE)

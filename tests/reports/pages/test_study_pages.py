@@ -327,15 +327,46 @@ def test_cumulated_days_are_the_unions_from_the_first_day(reader, fair) -> None:
 
 
 def test_small_charts_have_one_scale_and_all_categories(reader) -> None:
-    factory.published(factory.MANY)
+    study = factory.published(factory.MANY)
     text = page(reader, "days", "region")
     names = re.findall(r'<script id="(figure[^"]*)"', text)
-    assert names == [f"figure-{code}" for code in range(12)]
+    asked = selectors.single_days_of(study)
+    reports = selectors.indicator_reports(study.indicators.get(slug="region"), asked)
+    sizes = [sum(each.estimates[code].consistent for each in reports) for code in range(12)]
+    by_size = sorted(range(12), key=sizes.__getitem__, reverse=True)
+    assert names == [f"figure-{code}" for code in by_size]
     found = [data_of(text, name) for name in names]
     ((low, high),) = {tuple(figure["layout"]["yaxis"]["range"]) for figure in found}
     ends = [y for figure in found for trace in figure["data"] for y in trace["y"] if y is not None]
     assert low <= min(ends) and max(ends) <= high
     assert (text.count('role="img"'), Markup(text).refused) == (12, [])
+
+
+@pytest.mark.parametrize("measure", ["frequency", "visitors"])
+def test_days_show_consistent_values_and_unbiased_ones_on_request(reader, measure) -> None:
+    study = factory.published(factory.MANY)
+    asked = selectors.single_days_of(study)
+    reports = selectors.indicator_reports(study.indicators.get(slug="region"), asked)
+    for values in ("consistent", "unbiased"):
+        text = page(reader, "days", "region", measure=measure, values=values)
+        how = ReportOptions(measure=measure, values=values)
+        for code in (0, 11):
+            pairs = [(report, report.estimates[code]) for report in reports]
+            wanted = [shown_value(*pair, options=how).value for pair in pairs]
+            drawn = data_of(text, f"figure-{code}")["data"][1]["y"]
+            scale, word = (100, formats.percent) if measure == "frequency" else (1, formats.number)
+            assert drawn == pytest.approx([scale * each for each in wanted], abs=0.06)
+            assert [each for each in wanted if f"{word(each)}<br>" not in text] == []
+
+
+def test_the_number_in_a_chart_of_visitors_is_in_its_sentence_and_table(reader) -> None:
+    study = factory.published()
+    report = selectors.window_report(study.indicators.get(slug="age"), Window(1, study.days))
+    top = max(report.estimates, key=lambda each: each.frequency)
+    shown = formats.number(options.shown_visitors(report, top, values="consistent").value)
+    html = page(reader, "indicator", "age", measure="visitors")
+    assert f"an estimated {shown}, or {formats.percent(top.consistent)}" in text_of(html)
+    assert f'data-head="Consistent visitors">{shown}</td>' in html
 
 
 def test_visitors_are_drawn_and_tabled_and_links_keep_options_and_categories(reader, fair) -> None:
