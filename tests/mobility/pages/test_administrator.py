@@ -280,8 +280,8 @@ class TestSimulator:
     def test_one_mechanism_is_recommended_and_each_says_what_it_is_for(self, client):
         html = html_of(client, SIMULATOR_URL)
         (first,), others = mechanisms_of(html)
-        assert first == "smp-adp" and len(others) == 9
-        assert len(set(re.findall(r'-use">([^<]+)</p>', html))) == 10
+        assert first == "smp-adp" and len(others) == 10
+        assert len(set(re.findall(r'-use">([^<]+)</p>', html))) == 11
         says(html, "Recommended: <strong>smp-adp</strong>", "answered by the method with the smaller error")
         noisy = html_of(client, f"{SIMULATOR_URL}?presence_epsilon=1")
         says(noisy, "Recommended: <strong>smp-grr</strong>. Noise on visitor numbers needs answers")

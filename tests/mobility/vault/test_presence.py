@@ -52,7 +52,7 @@ SAMPLED, SPLIT = sanitiser_of("smp-grr"), sanitiser_of("spl-grr")
 # The state sees of a plan whether a person answers one question, and which reports have bits: one of each.
 SANITISERS: dict[object, StudySanitiser] = {}
 for _mechanism in get_args(Mechanism):
-    if _mechanism != "smp-stream":  # which takes no places
+    if _mechanism not in ("smp-stream", "smp-allomfree"):  # which take no places
         _made = sanitiser_of(_mechanism, location=LOCATION, tallies=PRESENCE_TALLIES)
         SANITISERS.setdefault((_made.plan.is_sampled, *map(_made.plan.is_unary, range(PLACE))), _made)
 ASKED = {pseudonym: keyed.asked(KEY, pseudonym, SAMPLED.plan) for pseudonym in FEW}

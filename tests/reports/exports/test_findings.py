@@ -299,7 +299,7 @@ class TestMovements:
 
     def test_page_takes_few_queries(self, reader, fair, django_assert_num_queries):
         moves(reader)
-        with django_assert_num_queries(10):
+        with django_assert_num_queries(12):
             moves(reader, show="there_again")
 
 

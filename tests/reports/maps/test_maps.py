@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from html import escape
+from html import escape, unescape
 from typing import Any
 
 import numpy as np
@@ -273,8 +273,11 @@ def test_classes_of_an_address_follow_the_zones_that_are_shown(reader, mapped) -
     assert (scale.low, scale.high) == pytest.approx((min(shares), max(shares)))
     html = shown(reader, view="map", classes="quantile")
     assert data_of(html, "map-data")["frame"] == frame_of(reports[-1], scale, options)
-    text = text_of(html)
-    for part in (*(row.text for row in maps.legend(scale, options=options)), maps.classes_words(options)):
+    text = unescape(text_of(html))
+    for part in (
+        *(row.text for row in maps.legend(scale, mapped, options=options)),
+        maps.classes_words(options),
+    ):
         assert part in text
 
 

@@ -176,10 +176,10 @@ def test_delimiter_is_found_or_named(name) -> None:
 
 
 def test_delimiter_that_was_named_is_not_guessed_and_one_that_is_not_clear_must_be() -> None:
-    assert "it has 1 columns (separator: semicolon)" in failure(b"a,b\n1,2\n", delimiter="semicolon")
+    assert "header (separator: semicolon; fields: 1)" in failure(b"a,b\n1,2\n", delimiter="semicolon")
     assert read(b"a\n1\n2,3\n", ["a"]) == Found([(2, b"1")], [3])  # one column needs none
     data = b"p;a;b;q,a,b,r\n1,2,3,4\n"
-    fits_two = "line 1: the header matches 'comma', 'semicolon': choose one of them in the profile"
+    fits_two = "line 1: the header matches “comma”, “semicolon”: choose one of them in the profile"
     assert (failure(data), read(data, delimiter="comma")) == (fits_two, Found([(2, b"2", b"3")], []))
 
 
