@@ -38,7 +38,7 @@ from reports.pages.number import means_of
 from reports.privacy.statement.document import protections
 from reports.studies.queries import has_unions
 
-CELLS_SHOWN = 1500  # of the table: with 62 days and 100 categories all of them weigh half a megabyte
+CELLS_SHOWN = 1200  # of the table: with 62 days and 100 categories all of them weigh half a megabyte
 LEAST_ROWS = 10
 Row = tuple[tuple[str, Estimate, float | None], ...]  # of a category: head of the column, what it shows
 

@@ -68,7 +68,7 @@ def visitors_cell(estimate: Estimate) -> SafeString:
 
 @register.filter
 def estimate_cells(row: Sequence[tuple[str, Estimate, float | None]], measure: str) -> SafeString:
-    """Cells of a category over many days, each with the head of its column; a page has 1,500 of them."""
+    """Cells of a category over many days, each with the head of its column; a page has 1,200 of them."""
     cells = _cells([estimate for _, estimate, _ in row], measure, values=[value for *_, value in row])
     return SafeString(
         "".join(
