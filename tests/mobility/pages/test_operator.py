@@ -68,7 +68,7 @@ def entry_of(client, batch, title):
     """Check that the page of a failed batch links to the entry of its reason in the served help."""
     found = re.search(r'href="(/help/runbook/[^"#]+)#([^"]+)"', html_of(client, url_of(batch)))
     address, anchor = found.groups()
-    assert f'<h3 id="{anchor}">{title}' in html_of(client, address)
+    assert f'<h4 id="{anchor}">{title}' in html_of(client, address)
 
 
 @override("en")  # requests change the language
