@@ -1,5 +1,6 @@
 """Where a run keeps its files, and the secrets of the embedded default."""
 
+import errno
 import hashlib
 import os
 import resource
@@ -64,8 +65,18 @@ def step_back(by: int = 10) -> None:
 
 
 def private_folder(path: Path) -> Path:
-    """Create `path` for this user alone; one that exists keeps its mode, which the system checks judge."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    """Create `path` for this user alone; one that exists keeps its mode, which the system checks judge.
+
+    Raises
+    ------
+    FileNotFoundError : it was there, and is gone: a storage was unmounted meanwhile
+    """
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except FileExistsError:
+        if path.exists():
+            raise
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from None
     return path
 
 

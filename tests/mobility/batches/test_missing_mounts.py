@@ -13,6 +13,7 @@ from django.core.management import CommandError, call_command
 
 from mobility.base import errors, memory
 from mobility.base.errors import KeyAwayError, StagingUnavailableError
+from mobility.base.runtime import private_folder
 from mobility.batches import finalisation, reading, running, staging
 from mobility.batches.states import show_waiting
 from mobility.extracts.readers import parquet as parquet_reader
@@ -134,6 +135,21 @@ class TestWhileAtWork:
         with pytest.raises(errors.UploadBrokenError) as refused:
             pipeline.receive(few[0])
         assert status_of(refused.value) == 503
+
+
+def test_a_folder_that_goes_while_it_is_looked_at_is_missing_and_one_that_is_a_file_is_not(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "file").touch()
+    with pytest.raises(FileExistsError):
+        private_folder(tmp_path / "file")
+
+    def is_there(path, mode):
+        raise FileExistsError(path, mode)
+
+    monkeypatch.setattr("os.mkdir", is_there)
+    with pytest.raises(FileNotFoundError):
+        private_folder(tmp_path / "gone")
 
 
 def test_who_waits_for_a_storage_closes_no_door_to_others(pipeline, monkeypatch):
