@@ -19,6 +19,7 @@ from django.utils import translation
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
 from mobility.base.runtime import RuntimePaths, private_folder
+from reports.estimates.fingerprints import slot_of
 from reports.studies.grant_models import StudyGrant
 from reports.studies.policies import Role
 from reports.tasks import make_export
@@ -69,6 +70,12 @@ def _language_ends_with_the_test() -> Iterator[None]:
     """The language of the last request stays active in the thread of the tests."""
     yield
     translation.deactivate()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_kept_of_other_tests() -> None:
+    """Databases that are rolled back have the same rows again."""
+    slot_of.cache_clear()
 
 
 @pytest.fixture(autouse=True)

@@ -1,16 +1,21 @@
-"""Version of the inputs of reports: equal versions mean equal reports."""
+"""Version of the inputs of reports: equal versions mean equal reports, which are made once."""
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Final
 
 from django.db.models import Count, Max
+from django.utils.translation import get_language
 
 from reports.base.version import software
 from reports.estimates.models import DayNote
 from reports.studies.models import Study
 from reports.studies.plan_models import Plan
 from reports.studies.tally_models import Publication
+
+MOST_KEPT: Final = 64  # parts of pages, in each process; a part has up to some hundred kilobytes
 
 
 def state_of(studies: Sequence[Study]) -> list[object]:
@@ -35,3 +40,23 @@ def fingerprint_of(study: Study, *more: object) -> str:
     """Return the SHA-256 of all inputs of a file of a study; `more` is added to study and software."""
     parts = [software(), state_of([study]), *more]
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
+
+
+def kept(study: Study, *asked: object, make: Callable[[], str]) -> str:
+    """Return what `make` returns, which this process makes once for each state of the study and language.
+
+    Parameters
+    ----------
+    asked : all that the text depends on besides; nothing of its reader
+    make : reads everything itself: what was read before may be older than the state, and would be kept
+    """
+    slot = slot_of(fingerprint_of(study, get_language(), *asked))
+    if not slot:
+        slot.append(make())
+    return slot[0]
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def slot_of(_key: str) -> list[str]:
+    """Return where a text is kept; the one that was asked for least recently is forgotten."""
+    return []

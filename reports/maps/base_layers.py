@@ -6,6 +6,8 @@ from typing import Final
 
 import numpy as np
 from django.db import transaction
+from django.db.models import TextField
+from django.db.models.functions import MD5, Cast
 from django.utils.translation import gettext
 
 from ldp.geo.grid import Grid
@@ -67,6 +69,12 @@ def import_layers(
         Area.objects.filter(pk=area.pk).update(layers=[asdict(layer) for layer in layers])
         record(LedgerKind.LAYERS_CHANGED, actor=by, study=study.slug, facts={"layers": len(layers)})
     return [layer.name for layer in layers], [str(each) for _, (_, notes) in sources for each in notes.all()]
+
+
+def state_of_layers(study: Study) -> list[str]:
+    """Return the version of the base layers: a database digests megabytes before they would be read."""
+    of_study = Area.objects.filter(study=study)
+    return list(of_study.values_list(MD5(Cast("layers", TextField())), flat=True))
 
 
 def has_maps(area: Area | None) -> bool:

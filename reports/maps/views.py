@@ -1,14 +1,17 @@
 """Maps of the zones of an indicator: what the report page shows of them, and the days to play through."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.core.serializers.json import DjangoJSONEncoder
+from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from reports.accounts.access import indicator_or_404, readers_only, study_or_404
+from reports.estimates.fingerprints import kept
 from reports.estimates.options import ReportOptions, ordered, shown_value
 from reports.estimates.queries import Estimate, WindowReport, indicator_reports
 from reports.maps import zones as maps
@@ -74,13 +77,18 @@ def map_days(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespon
     if not maps.zones_of(indicator):
         raise Http404
     options = ReportOptions.from_query(request.GET)
+    frames = kept(study, "map", indicator.pk, options, make=lambda: _frames(indicator, options))
+    return HttpResponse(frames, content_type="application/json")
+
+
+def _frames(indicator: Indicator, options: ReportOptions) -> str:
     reports = indicator_reports(indicator, maps.windows_of_scale(indicator))
     scale = maps.map_scale(reports, options=options)
     shapes = _shapes(indicator)
     names = {"names": shapes.names, "shown": shapes.shown_names}
     days = [report for report in reports if report.window.days == 1]
     frames = [maps.map_frame(report, scale=scale, options=options, **names) for report in days]
-    return JsonResponse({"frames": frames}, json_dumps_params={"ensure_ascii": False})
+    return json.dumps({"frames": frames}, cls=DjangoJSONEncoder, ensure_ascii=False)
 
 
 def _shapes(indicator: Indicator) -> AreaShapes:

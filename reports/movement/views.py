@@ -5,10 +5,12 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.views.decorators.http import require_safe
 
 from reports.accounts.access import readers_only
 from reports.base import formats
+from reports.estimates.fingerprints import kept
 from reports.estimates.options import MAX_LINES, asked_categories
 from reports.estimates.page import indicator_page
 from reports.estimates.queries import WindowError
@@ -36,14 +38,20 @@ def movements(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
     except WindowError as error:
         context["problem"] = str(error)
         status = 400
-    try:
+    context["protection"] = protections(current_plan(found.study))[found.slug]
+
+    def figures() -> str:
         result = movement(found, **asked)
+        if all(day.coverage.visitors is None for day in result.totals):
+            return ""
+        if request.GET.get("values") != "unbiased":
+            result = consistent(result)
+        return render_to_string("movement/_figures.html", context | _context(request.GET, found, result))
+
+    try:
+        context["figures"] = kept(found.study, "movement", found.pk, request.GET.urlencode(), make=figures)
     except NoMovementError as error:
         context["refusal"] = str(error)
-        return render(request, "movement/movement.html", context, status=status)
-    if request.GET.get("values") != "unbiased":
-        result = consistent(result)
-    context |= _context(request.GET, found, result)
     return render(request, "movement/movement.html", context, status=status)
 
 
@@ -60,7 +68,6 @@ def _context(query: QueryDict, indicator: Indicator, found: Movement) -> dict[st
     return {
         "found": found,
         "mean_days": texts.value_text(found.key.mean_days, unit=Unit.DAYS),
-        "has_data": any(day.coverage.visitors is not None for day in found.totals),
         "has_outage": any(note.kind == "outage" for note in found.notes),
         "totals_figure": charts_movement.totals_figure(study, found.totals),
         "shows": [
@@ -101,7 +108,6 @@ def _context(query: QueryDict, indicator: Indicator, found: Movement) -> dict[st
         if found.window
         else None,
         "is_scaled": study.market_share != 1,
-        "protection": protections(current_plan(study))[indicator.slug],
     }
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
@@ -22,6 +23,7 @@ from reports.boards.tiles import Kind
 from reports.estimates import charts
 from reports.estimates.coverage import coverage_of, study_overviews
 from reports.estimates.derived import key_figures
+from reports.estimates.fingerprints import kept
 from reports.estimates.locations import check_mapped
 from reports.estimates.noise import has_totals, noisy_window
 from reports.estimates.options import ReportOptions
@@ -30,12 +32,13 @@ from reports.estimates.picker import kept_days, requested_window
 from reports.estimates.queries import Window, WindowError, shown_visitors, visitor_unions
 from reports.estimates.texts import key_facts
 from reports.flows.pairs import place_pairs
+from reports.maps.base_layers import state_of_layers
 from reports.pages.events import events_study
 from reports.privacy.statement.document import certified
 from reports.slots.queries import has_slots
 from reports.studies import policies
 from reports.studies import texts as studies_texts
-from reports.studies.models import Area, Study
+from reports.studies.models import Area, Indicator, Study
 from reports.studies.policies import Role
 from reports.studies.queries import current_plan
 from reports.studies.texts import crumbs_to
@@ -70,22 +73,16 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         window = requested_window(request.GET, indicator=widest_indicator(indicators), visitors=visitors)
     except WindowError:
         window, status = Window(1, found.days), 400
-    coverage = coverage_of(found, visitors=visitors, notes=found.day_notes.all())
-    shown_days = coverage.days[window.first_day - 1 : window.last_day]
-    tiles = shown_tiles(indicators, study_tiles(indicators), window, visitors=visitors)
     comparable = compared_indicators(indicators, spec) if found.days > 1 else []
-    has_zones = any(each.tile.kind == Kind.MAP for each in tiles)
-    figures = key_figures(found, visitors=visitors, window=window)
+    has_zones = any(each.kind == Kind.MAP for each in study_tiles(indicators))
     context = {
         "study": found,
-        "area": Area.objects.filter(study=found).first(),
+        "area": Area.objects.filter(study=found).only("n_cells", "zones", "zones_fr").first(),
         "plan": plan,
         "spec": spec,
         "certificate": certificate,
         "indicators": indicators,
-        "tiles": tiles if has_data else [],
-        "chart_notes": chart_notes(tiles),
-        "has_maps": has_data and any(tile.map for tile in tiles),
+        "has_maps": has_data and has_zones,
         **(_places(found, spec.location, window) if has_data and not has_zones else {}),
         "comparable": comparable,
         "compared": widest_indicator(comparable) if comparable else None,
@@ -96,21 +93,39 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         "has_flows": any(each.parts or each.moves for each in spec.indicators) and bool(place_pairs(found)),
         "has_visited": any(each.moves and each.moves.items != "moves" for each in spec.indicators),
         "has_data": has_data,
-        "n_visitors": shown_visitors(found, int(visitors[window.first_day, window.last_day])),
-        "noisy_visitors": noisy_window(found, visitors, **window._asdict()),
-        "coverage": coverage,
-        "shown_days": shown_days,
-        "figures": figures,
-        "key_facts": key_facts(figures),
+        "coverage": coverage_of(found, visitors=visitors, notes=found.day_notes.all()),
         "kept_days": kept_days(request.GET, found),
         "weekdays": weekdays(),
         "may_note": bool(policies.roles_of(request.user) & {Role.ADMINISTRATOR, Role.OPERATOR}),
         "n_windows": found.days * (found.days + 1) // 2,
-        "figure": charts.visitors_figure(found, shown_days),
         "crumbs": crumbs_to(),
     }
     context |= window_page(widest_indicator(indicators), window, visitors=visitors, options=ReportOptions())
+    asked = ("study", window, state_of_layers(found))
+    context["figures"] = kept(found, *asked, make=lambda: _figures(found, indicators, window, context))
     return render(request, "estimates/study.html", context, status=status)
+
+
+def _figures(study: Study, indicators: list[Indicator], window: Window, page: dict[str, Any]) -> str:
+    """Key figures, visitors by day and tiles, the same for all readers of the page."""
+    visitors = visitor_unions(study)
+    days = coverage_of(study, visitors=visitors, notes=study.day_notes.all()).days
+    shown_days = days[window.first_day - 1 : window.last_day]
+    figures = key_figures(study, visitors=visitors, window=window)
+    has_data = has_totals(study, visitors)
+    tiles = shown_tiles(indicators, study_tiles(indicators), window, visitors=visitors) if has_data else []
+    context = page | {
+        "has_data": has_data,
+        "n_visitors": shown_visitors(study, int(visitors[window.first_day, window.last_day])),
+        "noisy_visitors": noisy_window(study, visitors, **window._asdict()),
+        "shown_days": shown_days,
+        "figure": charts.visitors_figure(study, shown_days),
+        "figures": figures,
+        "key_facts": key_facts(figures),
+        "tiles": tiles,
+        "chart_notes": chart_notes(tiles),
+    }
+    return render_to_string("estimates/_study_figures.html", context)
 
 
 def _places(study: Study, spec: LocationSpec | None, window: Window) -> dict[str, Any]:
