@@ -33,7 +33,7 @@ def content(reader: Client, address: str) -> str:
     response = reader.get(address)
     assert response.status_code == 200
     text: str = response.content.decode()
-    return text.split("<main", 1)[-1].split("</main>")[0]
+    return text.split("<main", 1)[-1].split("</main>", maxsplit=1)[0]
 
 
 def test_a_text_is_made_once_for_a_state_a_language_and_a_question(fair: Study) -> None:

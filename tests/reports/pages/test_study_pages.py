@@ -136,7 +136,8 @@ def test_calendar_marks_each_day_and_leads_those_who_write_notes_to_them(reader,
         # each: session, user, groups, grants
         ("home", (), 4 + 6),  # studies, indicators, notes, kept views, boards; names
         ("reports:studies", (), 4 + 3 + 3),  # studies, indicators, notes; kept views; names; of events
-        # study, plan, visitors, notes, area, zones, indicators, slots, boards; plans, notes, publications, layers
+        # study, plan, visitors, notes, area, zones, indicators, slots, boards; state: plans, notes,
+        # publications, layers
         ("reports:study", ("fair-2024",), 4 + 9 + 4),
         # study, indicators, visitors, zones, tally, notes
         ("reports:indicator", ("fair-2024", "gender"), 4 + 6),
