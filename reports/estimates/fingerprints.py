@@ -47,7 +47,7 @@ def kept(study: Study, *asked: object, make: Callable[[], str]) -> str:
 
     Parameters
     ----------
-    asked : all that the text depends on besides; nothing of its reader
+    asked : the rest of what the text depends on; nothing of its reader
     make : reads everything itself: what was read before may be older than the state, and would be kept
     """
     slot = slot_of(fingerprint_of(study, get_language(), *asked))

@@ -1,4 +1,4 @@
-"""Figures of pages are made once for each state of a study, and anew when it changes."""
+"""Figures of pages are made once for each state of a study, and again when it changes."""
 
 from datetime import date
 from itertools import product
