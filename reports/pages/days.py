@@ -6,6 +6,7 @@ from typing import Any
 from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.utils.translation import gettext, pgettext
 from django.views.decorators.http import require_safe
 
@@ -14,6 +15,7 @@ from reports.accounts.access import readers_only
 from reports.base import formats
 from reports.base.status import Status
 from reports.estimates import charts
+from reports.estimates.fingerprints import kept
 from reports.estimates.options import (
     DAYS_CHOICES,
     DaysOptions,
@@ -36,7 +38,9 @@ from reports.forecasts.charts import add_smoothed
 from reports.forecasts.smoothing import SmoothedCategory, smoothed_categories, visitor_days_of
 from reports.pages.number import means_of
 from reports.privacy.statement.document import protections
-from reports.studies.queries import has_unions
+from reports.studies.models import Indicator
+from reports.studies.policies import EXPORTERS, roles_of
+from reports.studies.queries import current_plan, has_unions
 
 CELLS_SHOWN = 1200  # of the table: with 62 days and 100 categories all of them weigh half a megabyte
 LEAST_ROWS = 10
@@ -49,46 +53,58 @@ def days(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
     """Lines or small charts with bands, and the same numbers as a table."""
     found, context = indicator_page(request, slug, indicator_slug, is_below=True)
     options = DaysOptions.from_query(request.GET)
-    of_all_days = indicator_reports(found, windows_shown(found, options=options))
-    chosen = asked_days(request.GET, found.study)
-    reports = reports_of(chosen, of_all_days)
-    asked = asked_categories(request.GET, n_categories=len(found.categories))
-    shown = shown_categories(asked, reports=reports, options=options)
-    smoothed = [each.of_days(reports) for each in smoothed_categories(of_all_days)]
-    kept = "&".join(part for part in (context["kept_days"], chosen_categories(request.GET)) if part)
-    n_summed, summed = visitor_days_of(reports)
+    study, chosen = found.study, asked_days(request.GET, found.study)
+    kept_choices = "&".join(part for part in (context["kept_days"], chosen_categories(request.GET)) if part)
     context |= {
-        "reports": reports,
-        "picker": {"days": [report.last_date for report in of_all_days], "unions": True},
-        "first": reports[0].last_date,
-        "last": reports[-1].last_date,
+        "picker": {"days": [study.date_of(day) for day in range(1, study.days + 1)], "unions": True},
+        "first": study.date_of(chosen.first_day) if chosen else study.first_day,
+        "last": study.date_of(chosen.last_day) if chosen else study.last_day,
         "chosen": chosen,
         "every_day": options.query(chosen_categories(request.GET)),
         "options": options,
         "kept": options.query(context["kept_days"]),
-        "kept_with_categories": options.query(kept),
-        "switches": days_switches(options, kept=kept),
+        "kept_with_categories": options.query(kept_choices),
+        "switches": days_switches(options, kept=kept_choices),
+        "protection": protections(current_plan(study))[found.slug],
+        "may_export": bool(roles_of(request.user) & EXPORTERS),
+    }
+    asked = ("days", found.pk, request.GET.urlencode(), context["may_export"])
+    context["figures"] = kept(study, *asked, make=lambda: _figures(found, request.GET, context))
+    return render(request, "estimates/days.html", context)
+
+
+def _figures(indicator: Indicator, query: QueryDict, page: dict[str, Any]) -> str:
+    """Chart and table, the same for all readers who may export, or may not; "" if there is no data."""
+    options: DaysOptions = page["options"]
+    of_all_days = indicator_reports(indicator, windows_shown(indicator, options=options))
+    reports = reports_of(page["chosen"], of_all_days)
+    if all(report.status == Status.NOT_COLLECTED for report in reports):
+        return ""
+    asked = asked_categories(query, n_categories=len(indicator.categories))
+    shown = shown_categories(asked, reports=reports, options=options)
+    smoothed = [each.of_days(reports) for each in smoothed_categories(of_all_days)]
+    n_summed, summed = visitor_days_of(reports)
+    context = page | {
+        "reports": reports,
         "is_cumulative": reports[-1].window.days > 1,
-        "has_unions": has_unions(found),
-        "no_unions": options.show == "cumulative" and not has_unions(found),
-        "has_data": any(report.status != Status.NOT_COLLECTED for report in reports),
-        "rows": shown_rows(reports, options=options, page=request.GET.get("page")),
+        "has_unions": has_unions(indicator),
+        "no_unions": options.show == "cumulative" and not has_unions(indicator),
+        "rows": shown_rows(reports, options=options, page=query.get("page")),
         "notes": [note for report in reports if report.window.days == 1 for note in report.notes]
         or list(reports[-1].notes),
         "shown": shown,
-        "shown_names": [found.shown_categories[code] for code in shown],
+        "shown_names": [indicator.shown_categories[code] for code in shown],
         "max_lines": max_shown(options),
-        "protection": protections(reports[0].plan)[found.slug],
-        "is_number": reports[0].cuts is not None,
-        "means": means_of(found, reports) if reports[0].cuts is not None else [],
+        "means": means_of(indicator, reports) if reports[0].cuts is not None else [],
         "smoothed": smoothed,
         "smoothed_rows": [each for each in smoothed if each.code in shown],
         "false_alarms": FALSE_ALARMS,
         "changes": _changes(smoothed),
         "n_summed": n_summed,
         "summed": summed,
+        **_charts(reports, shown, options, smoothed),
     }
-    return render(request, "estimates/days.html", context | _figures(reports, shown, options, smoothed))
+    return render_to_string("estimates/_days_figures.html", context)
 
 
 def _changes(smoothed: list[SmoothedCategory]) -> list[tuple[date, str]]:
@@ -152,7 +168,7 @@ def days_switches(options: DaysOptions, *, kept: str) -> list[Switch]:
     return switches(options, titles=titles, labels=labels, choices=DAYS_CHOICES, kept=kept)
 
 
-def _figures(
+def _charts(
     reports: list[WindowReport], shown: list[int], options: DaysOptions, smoothed: list[SmoothedCategory]
 ) -> dict[str, Any]:
     """One figure, or one per category: (name of the data, name of the category, figure)."""

@@ -141,7 +141,8 @@ def test_calendar_marks_each_day_and_leads_those_who_write_notes_to_them(reader,
         ("reports:study", ("fair-2024",), 4 + 9 + 4),
         # study, indicators, visitors, zones, tally, notes
         ("reports:indicator", ("fair-2024", "gender"), 4 + 6),
-        ("reports:days", ("fair-2024", "gender"), 4 + 4),  # study, indicators, tally, notes
+        # study, indicators, plan; state: plans, notes, publications
+        ("reports:days", ("fair-2024", "gender"), 4 + 6),
         # study, plan, indicators (3), area, typed epsilons, versions; studies, plans, deleted of the people
         ("reports:statement", ("fair-2024",), 4 + 13),
     ],
