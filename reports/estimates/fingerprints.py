@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+import zlib
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final
 
 from django.db.models import Count, Max
+from django.utils.safestring import mark_safe
 from django.utils.translation import get_language
 
 from reports.base.version import software
@@ -15,7 +17,7 @@ from reports.studies.models import Study
 from reports.studies.plan_models import Plan
 from reports.studies.tally_models import Publication
 
-MOST_KEPT: Final = 64  # parts of pages, in each process; a part has up to some hundred kilobytes
+MOST_KEPT: Final = 256  # parts of pages, in each process; a part has some tens of kilobytes when compressed
 
 
 def state_of(studies: Sequence[Study]) -> list[object]:
@@ -52,11 +54,11 @@ def kept(study: Study, *asked: object, make: Callable[[], str]) -> str:
     """
     slot = slot_of(fingerprint_of(study, get_language(), *asked))
     if not slot:
-        slot.append(make())
-    return slot[0]
+        slot.append(zlib.compress(make().encode(), level=1))
+    return mark_safe(zlib.decompress(slot[0]).decode())  # noqa: S308 - written by our templates
 
 
 @lru_cache(maxsize=MOST_KEPT)
-def slot_of(_key: str) -> list[str]:
+def slot_of(_key: str) -> list[bytes]:
     """Return where a text is kept; the one that was asked for least recently is forgotten."""
     return []

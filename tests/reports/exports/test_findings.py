@@ -299,7 +299,9 @@ class TestMovements:
 
     def test_page_takes_few_queries(self, reader, fair, django_assert_num_queries):
         moves(reader)
-        with django_assert_num_queries(12):
+        with django_assert_num_queries(15):
+            moves(reader, show="there_again")
+        with django_assert_num_queries(10):  # what is kept is not read again
             moves(reader, show="there_again")
 
 
