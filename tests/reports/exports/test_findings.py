@@ -301,7 +301,7 @@ class TestMovements:
         moves(reader)
         with django_assert_num_queries(15):
             moves(reader, show="there_again")
-        with django_assert_num_queries(11):  # what is kept is not read again
+        with django_assert_num_queries(11):  # the figures are kept
             moves(reader, show="there_again")
 
 
