@@ -37,7 +37,7 @@ from reports.flows.queries import Flows, NoFlowsError, flows_of
 from reports.flows.top_lists import TopList, top_list
 from reports.flows.visited import Visited, visited_items, visited_of
 from reports.maps.views import map_context
-from reports.maps.zones import classes_names, mapped, windows_of_scale, zones_of
+from reports.maps.zones import classes_names, mapped, zones_of
 from reports.numbers import texts as numbers_texts
 from reports.numbers.charts import survival_figure
 from reports.numbers.queries import number_of
@@ -184,7 +184,7 @@ class _Contents:
         self.study, self.tiles, self.window, self.visitors = indicators[0].study, tiles, window, visitors
         self.query = window_query(self.study, window)
         self.indicators = {each.slug: each for each in indicators}
-        self.reports: dict[str, tuple[list[WindowReport], Loaded]] = {}
+        self.reports: dict[str, tuple[WindowReport, Loaded]] = {}
 
     def shown(self) -> list[Shown]:
         if not has_totals(self.study, self.visitors):
@@ -193,13 +193,11 @@ class _Contents:
         return [self._shown(tile) for tile in self.tiles]
 
     def _read(self) -> None:
-        """Read the reports of every indicator: of the window, and of a map also those of its legend."""
+        """Read the report of every indicator."""
         charts_of = {tile.of for tile in self.tiles if tile.kind in (Kind.INDICATOR, Kind.NUMBER, Kind.MAP)}
-        maps_of = {tile.of for tile in self.tiles if tile.kind == Kind.MAP}
         found = [each for slug, each in self.indicators.items() if slug in charts_of and self._is_there(each)]
-        windows = [[self.window, *(windows_of_scale(each) if each.slug in maps_of else [])] for each in found]
-        for each, reports in zip(found, loaded_reports(found, windows), strict=True):
-            self.reports[each.slug] = reports
+        for (report,), loaded in loaded_reports(found, [[self.window]] * len(found)):
+            self.reports[report.indicator.slug] = report, loaded
 
     def _is_there(self, indicator: Indicator) -> bool:
         return self.window.days == 1 or has_unions(indicator)
@@ -273,8 +271,7 @@ class _Contents:
             return None
         return flows_of(pair, self.window)
 
-    def _of_report(self, tile: Tile, reports: list[WindowReport], loaded: Loaded) -> Shown:
-        report, of_scale = reports[0], reports[1:]
+    def _of_report(self, tile: Tile, report: WindowReport, loaded: Loaded) -> Shown:
         options = _options(tile)
         shown = Shown(
             tile=tile,
@@ -291,7 +288,7 @@ class _Contents:
             return self._number(shown, report, tallies_of(loaded))
         if tile.kind == Kind.MAP:
             zones = zones_of(report.indicator)
-            found = map_context(report, zones=zones, options=options, of_scale=of_scale)
+            found = map_context(report, zones=zones, options=options)
             return replace(shown, map=found | {"options": options})
         return _chart(shown, report)
 

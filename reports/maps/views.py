@@ -24,19 +24,11 @@ def map_context(
     *,
     zones: Sequence[str],
     options: ReportOptions,
-    of_scale: Sequence[WindowReport] = (),
 ) -> dict[str, Any]:
-    """Contents of the map view of a window's page.
-
-    Parameters
-    ----------
-    zones : `zones_of` the indicator, at least one
-    of_scale : reports of `windows_of_scale`, if they are read already
-    """
+    """Contents of the map view of a window's page; `zones` are `zones_of` the indicator, at least one."""
     indicator = report.indicator
     shapes = _shapes(indicator)
-    of_scale = of_scale or indicator_reports(indicator, maps.windows_of_scale(indicator))
-    scale = maps.map_scale(of_scale, options=options)
+    scale = maps.scale_of(indicator, options=options)
     names = {"names": shapes.names, "shown": shapes.shown_names}
     frame = maps.map_frame(report, scale=scale, options=options, **names)
     bounds = maps.bounds_words(scale, options=options)

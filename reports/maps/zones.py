@@ -4,17 +4,19 @@ A frame is one window, with a panel for each map that shows it. All frames of an
 that they can be compared.
 """
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.utils.translation import gettext
 
 from reports.base import formats
 from reports.base.status import Status
+from reports.estimates.fingerprints import kept
 from reports.estimates.options import ReportOptions, shown_value
 from reports.estimates.picker import window_query
-from reports.estimates.queries import Estimate, Window, WindowReport, single_days_of
+from reports.estimates.queries import Estimate, Window, WindowReport, indicator_reports, single_days_of
 from reports.estimates.small_categories import below
 from reports.maps.scale import HIDDEN, NOT_ASKED, NOT_READ, SCALES, Scale, values_of
 from reports.maps.shapes import AreaShapes
@@ -80,6 +82,18 @@ def map_scale(reports: Sequence[WindowReport], *, options: ReportOptions) -> Sca
     drawn = found if of_zones and options.classes == "round" else of_zones
     values = [_drawn(report, estimate, options=options) for report, estimate in drawn]
     return SCALES[options.classes](values_of([values]).ravel())
+
+
+def scale_of(indicator: Indicator, *, options: ReportOptions) -> Scale:
+    """Return the scale of `map_scale` for all windows of an indicator, made once for a state of its study."""
+
+    def made() -> str:
+        reports = indicator_reports(indicator, windows_of_scale(indicator))
+        return json.dumps(asdict(map_scale(reports, options=options)))
+
+    asked = (options.measure, options.values, options.layer, options.classes)
+    found = json.loads(kept(indicator.study, "scale", indicator.pk, *asked, make=made))
+    return Scale(**found | {"breaks": tuple(found["breaks"])})
 
 
 def classes_names() -> dict[str, str]:

@@ -6,6 +6,7 @@ from html import escape
 from django import template
 from django.conf import settings
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, pgettext
 
 from ldp.estimation.noisy_estimators import NoisyTotal
 from reports.base import formats
@@ -78,20 +79,53 @@ def estimate_cells(row: Sequence[tuple[str, Estimate, float | None]], measure: s
     )
 
 
-@register.filter
-def consistent_cell(estimate: Estimate) -> SafeString:
-    """Consistent share, which has no interval; a blank has its sign alone: its row has the word."""
-    if estimate.status == Status.OK:
-        return SafeString(escape(formats.percent(estimate.consistent)))
-    return blank(estimate.status, is_quiet=True)
+@register.simple_tag
+def report_heads(report: WindowReport, measure: str) -> list[str]:
+    """Heads of the columns of a report's table, but the first."""
+    if report.cuts:
+        answers = gettext("Answers at or above the threshold")
+    elif report.is_unary:
+        answers = gettext("Answers that mark the category")
+    else:
+        answers = pgettext("answers", "Answers received")
+    consistent = gettext("Consistent visitors") if measure == "visitors" else gettext("Consistent share")
+    return [consistent, gettext("Unbiased share"), gettext("Visitors (unbiased)"), answers]
 
 
-@register.filter
-def consistent_visitors_cell(estimate: Estimate, report: WindowReport) -> SafeString:
-    """Consistent number of visitors, as `consistent_cell`."""
-    if estimate.status != Status.OK:
-        return blank(estimate.status, is_quiet=True)
-    return SafeString(escape(formats.number(shown_visitors(report, estimate, values="consistent").value)))
+@register.simple_tag
+def report_rows(
+    report: WindowReport, estimates: Sequence[Estimate], heads: Sequence[str], measure: str
+) -> SafeString:
+    """Rows of a report's table, in Python and not in a template: a page may have thousands of them."""
+    # Presence noise alone can make a count negative.
+    answers = formats.numbers(None if each.reports is None else max(each.reports, 0) for each in estimates)
+    starts = [f'<td class="number" data-head="{escape(head)}">' for head in heads]
+    columns = (
+        consistent_cells(report, estimates, measure),
+        _cells(estimates, "frequency"),
+        _cells(estimates, "visitors"),
+        map(escape, answers),
+    )
+    return SafeString(
+        "".join(
+            f'<tr><th scope="row">{escape(estimate.shown_category)}</th>'
+            f"{''.join(f'{start}{cell}</td>' for start, cell in zip(starts, cells, strict=True))}</tr>"
+            for estimate, *cells in zip(estimates, *columns, strict=True)
+        )
+    )
+
+
+def consistent_cells(report: WindowReport, estimates: Sequence[Estimate], measure: str) -> list[SafeString]:
+    """Consistent values, which have no interval; a blank has its sign alone: its row has the word."""
+    if measure == "visitors":
+        shown = [shown_visitors(report, each, values="consistent").value for each in estimates]
+        figures = formats.numbers(shown)
+    else:
+        figures = formats.percents([each.consistent for each in estimates])
+    return [
+        SafeString(escape(figure)) if each.status == Status.OK else blank(each.status, is_quiet=True)
+        for each, figure in zip(estimates, figures, strict=True)
+    ]
 
 
 @register.filter

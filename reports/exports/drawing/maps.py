@@ -15,7 +15,6 @@ from matplotlib.path import Path as Outline
 from reports.base import formats
 from reports.base.status import Status
 from reports.estimates.options import ordered, shown_value
-from reports.estimates.queries import indicator_reports
 from reports.exports.drawing.canvas import COLOURS, WIDTH_IN, Box, new_figure
 from reports.exports.drawing.letters import legible
 from reports.exports.drawing.zone_names import draw_names
@@ -93,9 +92,7 @@ def zone_map(selection: Selection) -> ZoneMap:
     """Zones of the one report of a selection, in the classes of its page."""
     report, options = selection.reports[0], selection.options
     shapes = area_shapes(Area.objects.get(study=report.indicator.study_id))
-    scale = zones.map_scale(
-        indicator_reports(report.indicator, zones.windows_of_scale(report.indicator)), options=options
-    )
+    scale = zones.scale_of(report.indicator, options=options)
     frame = zones.map_frame(report, names=shapes.names, scale=scale, options=options)
     classes: list[int] = frame["panels"][0]["classes"]
     entries = _legend(zones.legend(scale, report.study, options=options), classes, shapes)

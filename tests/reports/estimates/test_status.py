@@ -21,7 +21,7 @@ from reports.estimates.options import ReportOptions
 from reports.estimates.queries import Window, WindowReport
 from reports.models import DayNote, Study
 from reports.studies import texts as studies_texts
-from reports.templatetags.wording import consistent_cell, share_cell
+from reports.templatetags.wording import consistent_cells, share_cell
 from tests.reports import report_factory as factory
 from tests.reports.page_texts import page, printed, signed_in
 
@@ -168,7 +168,10 @@ def test_every_blank_has_its_own_word_sign_and_reason(fair) -> None:
     assert len({studies_texts.status_reason(status, fair) for status in blanks} - {""}) == len(blanks)
     assert "50 percentage points" in studies_texts.status_reason(Status.NOT_RELIABLE, fair)
     estimate = queries.Estimate(category="x", reports=3, frequency=0.5, status=Status.NOT_RELIABLE)
-    assert '<span class="visually-hidden">not reliable</span>' in consistent_cell(estimate)
+    assert (
+        '<span class="visually-hidden">not reliable</span>'
+        in consistent_cells(report_of(fair, 1, 1), [estimate], "frequency")[0]
+    )
     assert "visually-hidden" not in share_cell(estimate)
 
 
