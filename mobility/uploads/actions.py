@@ -37,11 +37,13 @@ from mobility.vault.profiles import find_profile
 from mobility.vault.sealing import tag
 from mobility.vault.unlocking import UnlockedStudy, unlock
 from reports.base.reasons import Reason
+from reports.base.turns import after_pages
 
 log = logging.getLogger(__name__)
 
 READ_BYTES = 1 << 20
 PROGRESS_S = 0.5
+PAGES_FIRST_S = 0.1  # that a frame waits while the same process has pages to answer
 WRITERS = 2  # threads that seal and store while the next frame arrives and is hashed
 KINDS = {
     "events": Batch.Kind.EXTRACT,
@@ -244,6 +246,7 @@ def _read_frames(stream: Readable, batch: Batch, show_life: Callable[[], None]) 
     longest = staging.FRAME_BYTES if total is None else min(staging.FRAME_BYTES, total - at)
     buffers = cycle([memoryview(bytearray(longest)) for _ in range(WRITERS + 2)])
     while total is None or at < total:
+        after_pages(at_most_s=PAGES_FIRST_S)
         frame = next(buffers)[: None if total is None else total - at]
         count = _fill(frame, stream, show_life)
         if count == 0 or (count < len(frame) and total is not None):

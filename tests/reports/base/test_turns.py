@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from reports.base.turns import AT_ONCE, in_turns, without_turn
+from reports.base.turns import AT_ONCE, after_pages, in_turns, without_turn
 
 PAGE = {"REQUEST_METHOD": "GET"}
 PATIENCE_S = 10.0
@@ -86,3 +86,24 @@ def test_a_failure_gives_its_turn_back():
     for _ in range(AT_ONCE + 1):
         with pytest.raises(ValueError):
             in_turns(fails)(PAGE, None)
+
+
+def test_long_work_waits_for_pages_that_compute_or_stand_in_line(site):
+    answers = ask(site, PAGE, times=AT_ONCE + 1)
+    assert all(enter(site, times=AT_ONCE))
+    waiting = site.threads.submit(after_pages, at_most_s=PATIENCE_S)
+    with pytest.raises(TimeoutError):
+        waiting.result(0.2)
+    site.go_on.set()
+    assert [each.result(PATIENCE_S) for each in answers] == [[b"page"]] * (AT_ONCE + 1)
+    waiting.result(PATIENCE_S / 2)
+
+
+def test_long_work_waits_no_longer_than_it_says_and_not_for_pages_that_wait_themselves(site):
+    ask(site, PAGE | {"waits": 1}, times=AT_ONCE)
+    assert all(enter(site, times=AT_ONCE))
+    waiting = site.threads.submit(after_pages, at_most_s=PATIENCE_S)
+    waiting.result(PATIENCE_S / 2)
+    ask(site, PAGE, times=1)
+    assert enter(site, times=1) == [True]
+    site.threads.submit(after_pages, at_most_s=0.05).result(PATIENCE_S / 2)
