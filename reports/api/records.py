@@ -47,7 +47,7 @@ def study_record(study: Study, *, visitors: Counts) -> dict[str, Any]:
         "indicators": [indicator.slug for indicator in study.indicators.all()],
         "n_windows": len(windows_of(study)),
         "n_visitors": shown.of(1, study.days),
-        "plan": plan_facts(plan, PlanSpec.from_json(plan.spec)),
+        "plan": plan_facts(plan, plan.parsed),
         "coverage": [_day(shown, day) for day in coverage.days],
     }
 

@@ -7,7 +7,6 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext, gettext_noop
 
-from ldp import PlanSpec
 from reports.api import schemas
 from reports.api.answers import (
     Page,
@@ -643,5 +642,5 @@ def _indicator_of(within: Study, slug: str) -> Indicator:
 
 def _indicator_records(found: Study, rows: Sequence[Indicator]) -> list[dict[str, Any]]:
     plan = current_plan(found)
-    spec = PlanSpec.from_json(plan.spec)
+    spec = plan.parsed
     return [indicator_record(row, plan=plan, spec=spec) for row in rows]

@@ -6,7 +6,6 @@ from typing import Final
 
 from django.utils.translation import gettext
 
-from ldp import PlanSpec
 from reports.boards.tiles import Kind, Tile, with_tile
 from reports.flows.pairs import place_pairs
 from reports.flows.visited import visited_items
@@ -85,7 +84,7 @@ def tiles_of(offers: Sequence[Offer]) -> list[Tile]:
 
 def _of_indicators(study: Study) -> Iterator[Offer]:
     indicators = list(study.indicators.all())
-    specs = {each.slug: each for each in PlanSpec.from_json(current_plan(study).spec).indicators}
+    specs = {each.slug: each for each in current_plan(study).parsed.indicators}
     for each in indicators:
         if each.max_moves is None:  # moves and visits are lists only
             yield Offer(kind=Kind.INDICATOR, of=each.slug, name=each.shown_name)

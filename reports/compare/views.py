@@ -12,7 +12,6 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
-from ldp import PlanSpec
 from ldp.estimation.joint.association import Association
 from reports.accounts.access import readable, readers_only
 from reports.base import formats
@@ -50,7 +49,7 @@ def comparison(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResp
     found, context = indicator_page(request, slug, indicator_slug, is_below=True)
     query: QueryDict = request.GET
     kind = kind_of(query)
-    spec = PlanSpec.from_json(current_plan(found.study).spec)
+    spec = current_plan(found.study).parsed
     context["compared"] = compared_indicators(context["indicators"], spec)
     if found not in context["compared"]:  # a number
         return redirect(_means_address(query, kind, found))

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext
 
-from ldp import PlanSpec
 from ldp.estimation.joint.association import (
     MAX_TESTED_CELLS,
     Association,
@@ -98,6 +97,6 @@ def _margins(measured: Measured, parts: tuple[Part, Part]) -> tuple[Margin, Marg
         reports = reports_of(report, tallies)
         if reports is None:
             return None
-        spec = PlanSpec.from_json(report.plan.spec)
+        spec = report.plan.parsed
         found.append(margin_of(reports, asked=float(reporting_share(spec, spec.index(part.slug)))))
     return found[0], found[1]

@@ -3,7 +3,7 @@
 import numpy as np
 from django.utils.translation import gettext
 
-from ldp import PlanSpec, project_simplex
+from ldp import project_simplex
 from ldp.estimation.joint.association import MAX_TESTED_CELLS, margin_of
 from ldp.estimation.joint.consistency import Combinations, Single, combined_table, nearest_table
 from ldp.estimation.joint.consistency import View as Source
@@ -103,7 +103,7 @@ def _sources(
     measured: Measured, view: View, loaded: Loaded, slugs: list[str]
 ) -> tuple[list[Source], list[int]]:
     """Answers about rows or columns, and the sizes of all parts that they have; `slugs` get further parts."""
-    spec = PlanSpec.from_json(measured.report.plan.spec)
+    spec = measured.report.plan.parsed
     has_all = sum(report.n_reports or 0 for report, _ in loaded.values()) == measured.report.n_visitors
     asked = {view.row_part.slug, view.column_part.slug}
     sizes = [part.size for part in measured.joint.parts]

@@ -114,7 +114,7 @@ def is_selectable(spec: PlanSpec, indicator: Indicator) -> bool:
 
 def selectable_indicators(study: Study) -> list[Joint]:
     """Return the joint indicators, and the single ones whose categories can be selected, in plan order."""
-    spec = PlanSpec.from_json(current_plan(study).spec)
+    spec = current_plan(study).parsed
     of_slug = {each.slug: each for each in study.indicators.select_related("study")}
     return joint_indicators(study) + [
         Joint(
@@ -128,7 +128,7 @@ def selectable_indicators(study: Study) -> list[Joint]:
 
 def joint_indicators(study: Study) -> list[Joint]:
     """Return the joint indicators of categories of a study, in the order of its plan."""
-    spec = PlanSpec.from_json(current_plan(study).spec)
+    spec = current_plan(study).parsed
     of_slug = {each.slug: each for each in study.indicators.select_related("study")}
     return [
         Joint(

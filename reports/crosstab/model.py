@@ -11,7 +11,7 @@ import numpy as np
 from django.http import QueryDict
 from django.utils.translation import gettext
 
-from ldp import KeyedStream, PlanSpec
+from ldp import KeyedStream
 from ldp.estimation.joint.crosstab import Shares
 from ldp.estimation.joint.three_way import MAX_CELLS, Pair, three_way
 from ldp.privacy.plans import MAX_PARTS
@@ -178,7 +178,7 @@ def _figures(found: Shares, report: WindowReport) -> list[list[list[Figure]]]:
 
 def has_models(study: Study) -> bool:
     """Return whether a study has such tables."""
-    spec = PlanSpec.from_json(current_plan(study).spec)
+    spec = current_plan(study).parsed
     n_pairs = sum(spec.is_table(index) and len(each.parts) == 2 for index, each in enumerate(spec.indicators))
     return n_pairs >= 2 and bool(triples(study))
 

@@ -130,7 +130,7 @@ def _with_parts(loaded: Loaded, tallies: Iterable[Tally]) -> Loaded:
 
 
 def _decode(indicator: Indicator, tally: Tally, *, notes: Sequence[DayNote]) -> Loaded:
-    plan = PlanSpec.from_json(tally.plan.spec)
+    plan = tally.plan.parsed
     index = plan.index(indicator.slug)
     spec = plan.indicators[index]
     channel = plan.channel(index)

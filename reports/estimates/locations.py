@@ -8,7 +8,7 @@ import numpy as np
 from django.utils.translation import gettext
 from numpy.typing import NDArray
 
-from ldp import PlanSpec, union
+from ldp import union
 from ldp.geo.location import LocationSpec
 from reports.base.status import Status, is_suppressed, window_status
 from reports.estimates.models import DayNote
@@ -52,7 +52,7 @@ class LocationWindow:
 def location_spec(study: Study) -> LocationSpec | None:
     """Return the promise of places in the study's plan in force; None where it has none."""
     plan = study.plans.order_by("-version").first()
-    return None if plan is None else PlanSpec.from_json(plan.spec).location
+    return None if plan is None else plan.parsed.location
 
 
 def as_indicator(study: Study, spec: LocationSpec) -> Indicator:
@@ -80,7 +80,7 @@ def location_windows(study: Study, windows: Sequence[Window]) -> list[LocationWi
     tallies = LocationTally.objects.select_related("plan__study__visitor_tally")
     tally = tallies.filter(plan__study=study).order_by("-plan__version")[:1].get()
     plan = tally.plan
-    spec = PlanSpec.from_json(plan.spec).location
+    spec = plan.parsed.location
     if spec is None:
         raise LocationTally.DoesNotExist(f"plan {plan} asks for no places")
     square = (study.days + 1, study.days + 1)

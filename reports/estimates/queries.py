@@ -10,7 +10,7 @@ from django.db.models import Count, QuerySet
 from django.utils.translation import gettext
 from numpy.typing import NDArray
 
-from ldp import NoReportsError, PlanSpec, all_unions, pure_frequencies, union
+from ldp import NoReportsError, all_unions, pure_frequencies, union
 from ldp.estimation import windows as ldp_windows
 from ldp.estimation.classes import stratified
 from ldp.estimation.estimators import ENDLESS
@@ -123,7 +123,7 @@ class WindowReport:
     @property
     def is_stream(self) -> bool:
         """Return whether people answer on one day in each window, with new noise."""
-        spec = PlanSpec.from_json(self.plan.spec)
+        spec = self.plan.parsed
         return spec.is_stream(spec.index(self.indicator.slug))
 
 
@@ -134,7 +134,7 @@ def surely_present(report: WindowReport) -> list[Estimate] | None:
     """
     if report.status != Status.OK or report.noisy_visitors is not None or not report.n_reports:
         return None
-    spec = PlanSpec.from_json(report.plan.spec)
+    spec = report.plan.parsed
     asked = spec.indicators[spec.index(report.indicator.slug)]
     if spec.classes or asked.discloses or asked.scale is not None:
         return None  # reports by several channels; shares of one number

@@ -16,7 +16,6 @@ import numpy as np
 from django.conf import settings
 from django.utils.translation import gettext
 
-from ldp import PlanSpec
 from reports.base import status
 from reports.base.version import software
 from reports.estimates.models import DayNote
@@ -190,7 +189,7 @@ def _tallies(study: Study) -> dict[str, bytes]:
     found = list(rows.order_by("indicator__position"))
     square = (study.days + 1, study.days + 1)
     visitors = found[0].plan.study.visitor_tally
-    spec = PlanSpec.from_json(plan.spec)
+    spec = plan.parsed
     arrays = {"visitors": _array(visitors.counts, square)}
     if not study.small_cell:  # else they would show numbers that no page shows
         arrays |= stays_of(visitors, plan)

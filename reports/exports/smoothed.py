@@ -7,7 +7,6 @@ from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext
 
-from ldp import PlanSpec
 from ldp.estimation.series.smoothing import FALSE_ALARMS
 from reports.accounts.access import indicator_or_404, study_or_404
 from reports.base.attachments import attachment
@@ -53,7 +52,7 @@ def smoothed_record(indicator: Indicator) -> Record:
         "study": indicator.study.slug,
         "indicator": indicator.slug,
         "plan_version": plan.version,
-        "window_days": PlanSpec.from_json(plan.spec).window_days,
+        "window_days": plan.parsed.window_days,
         "false_alarms": FALSE_ALARMS,
         "rows": rows,
         "visitor_days": [

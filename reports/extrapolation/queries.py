@@ -8,7 +8,6 @@ from typing import Final
 import numpy as np
 from django.utils.translation import gettext
 
-from ldp import PlanSpec
 from ldp.estimation.estimators import Estimates
 from ldp.estimation.joint.linear import LinearChannel, LinearEstimate
 from ldp.estimation.joint.scaling import Floats, scaled_categories, scaled_total
@@ -77,7 +76,7 @@ def extrapolation(report: WindowReport) -> Extrapolation:
         raise NoSharesError(text % {"name": report.indicator.shown_name})
     shares = next((each for each in of_indicator if each.is_valid(report.first_date, report.last_date)), None)
     status = _status(report)
-    spec = PlanSpec.from_json(report.plan.spec)
+    spec = report.plan.parsed
     channel = spec.channel(spec.index(report.indicator.slug))
     if status != Status.OK or shares is None or not isinstance(channel, LinearChannel):
         return Extrapolation(

@@ -9,7 +9,6 @@ import numpy as np
 from django.utils.translation import gettext, pgettext
 from numpy.typing import NDArray
 
-from ldp import PlanSpec
 from ldp.privacy.moves import MoveSpec
 from reports.crosstab.joints import Codes, Joint, joint_indicators
 from reports.studies.models import Area, Indicator, Study
@@ -128,7 +127,7 @@ def place_pairs(study: Study) -> list[PlacePair]:
         for joint in joint_indicators(study)
         if len(joint.parts) == 2 and any(_are_zones(part, zones) for part in joint.parts)
     ]
-    spec = PlanSpec.from_json(current_plan(study).spec)
+    spec = current_plan(study).parsed
     ends = [] if area is None else [MoveEnd(is_start=is_start, area=area) for is_start in (True, False)]
     for asked in spec.indicators if ends else ():
         if asked.moves is not None and asked.moves.items == "moves":

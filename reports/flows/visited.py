@@ -11,7 +11,6 @@ from django.http import QueryDict
 from django.utils.translation import gettext
 from numpy.typing import NDArray
 
-from ldp import PlanSpec
 from ldp.estimation.joint.moves import moves_of_values
 from ldp.privacy.moves import MoveSpec
 from reports.base.status import Status
@@ -119,7 +118,7 @@ def visited_items(study: Study) -> list[VisitedItems]:
     area = Area.objects.filter(study=study).first()
     specs = {
         each.slug: each.moves
-        for each in PlanSpec.from_json(current_plan(study).spec).indicators
+        for each in current_plan(study).parsed.indicators
         if each.moves is not None and each.moves.items != "moves"
     }
     found = study.indicators.select_related("study").filter(slug__in=specs).order_by("position")

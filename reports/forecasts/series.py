@@ -9,7 +9,6 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from ldp import PlanSpec
 from ldp.estimation.classes import ClassReports, stratified_variance
 from ldp.estimation.estimators import ENDLESS, pure_variance
 from ldp.estimation.partial.regions import region_variance
@@ -179,7 +178,7 @@ def _reports(indicator: Indicator, *, last: int) -> tuple[list[WindowReport], In
 def _variances(reports: Sequence[WindowReport], tallies: IndicatorTallies, shares: Floats) -> Floats:
     """Variance of each share of days, at the mean of all days."""
     first, channel = reports[0], tallies.channel
-    spec = PlanSpec.from_json(first.plan.spec)
+    spec = first.plan.parsed
     is_moves = spec.indicators[spec.index(first.indicator.slug)].moves is not None
     n_visitors = np.array([ENDLESS if is_moves else report.n_visitors or 0 for report in reports])
     n_reports = np.array([report.n_reports or 0 for report in reports])

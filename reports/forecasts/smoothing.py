@@ -8,7 +8,6 @@ from typing import Final, Self
 
 import numpy as np
 
-from ldp import PlanSpec
 from ldp.estimation.series.smoothing import SmoothedDays, smooth_shares
 from ldp.estimation.series.visitor_days import DayShares, visitor_days
 from ldp.protocols.channels import PureChannel
@@ -129,7 +128,7 @@ def _share_of(report: WindowReport, code: int) -> float:
 
 
 def _channel(report: WindowReport) -> PureChannel:
-    spec = PlanSpec.from_json(report.plan.spec)
+    spec = report.plan.parsed
     return spec.channel(spec.index(report.indicator.slug))
 
 
@@ -166,7 +165,7 @@ def visitor_days_of(reports: Sequence[WindowReport]) -> tuple[int, list[VisitorD
     known = [each for each in reports if each.n_reports and each.status != Status.OUTAGE]
     if not known or any(each.is_hidden for report in known for each in report.estimates):
         return 0, []
-    spec = PlanSpec.from_json(reports[0].plan.spec)
+    spec = reports[0].plan.parsed
     days = [
         DayShares(
             day=report.window.last_day,

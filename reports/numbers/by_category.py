@@ -9,7 +9,7 @@ import numpy as np
 from django.utils.translation import gettext
 from numpy.typing import NDArray
 
-from ldp import PlanSpec, union
+from ldp import union
 from ldp.estimation.joint.crosstab import Reports, Shares
 from ldp.estimation.joint.means import expected_widths, means_by
 from ldp.estimation.simulation import reporting_share
@@ -68,7 +68,7 @@ class MeansReport:
 
 def numbers_by(study: Study) -> list[NumberBy]:
     """Return the indicators of a study that join a number with another one, in plan order."""
-    spec = PlanSpec.from_json(current_plan(study).spec)
+    spec = current_plan(study).parsed
     places = [(index, place) for index in range(spec.d) if (place := spec.number_part(index)) is not None]
     if not places:
         return []
@@ -142,7 +142,7 @@ def _least_shares(joint: NumberBy, report: WindowReport) -> Floats | None:
             or found.status not in (Status.OK, Status.NOT_RELIABLE)
         ):
             return None
-        spec = PlanSpec.from_json(found.plan.spec)
+        spec = found.plan.parsed
         asked = float(reporting_share(spec, spec.index(part.slug)))
         # Chance decides who is asked: only what lies beyond two of its standard errors is taken as lacking.
         by_chance = 2 * math.sqrt((1 - asked) / (found.n_visitors * asked))

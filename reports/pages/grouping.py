@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from django.utils.translation import gettext, gettext_noop
 
-from ldp import PlanSpec, project_simplex, pure_frequencies
+from ldp import project_simplex, pure_frequencies
 from ldp.estimation.joint.linear import LinearChannel, LinearEstimate, linear_answer
 from ldp.estimation.multiple import chosen_reach
 from ldp.estimation.partial.regions import share_of_sample
@@ -122,7 +122,7 @@ def _told_groups(report: WindowReport, sets: Sequence[Sequence[Estimate]]) -> li
 
 def _sums(report: WindowReport, sets: Sequence[Sequence[Estimate]]) -> list[LinearEstimate] | None:
     """Share of each set of categories; None where there are no answers, or none that can be added up."""
-    spec = PlanSpec.from_json(report.plan.spec)
+    spec = report.plan.parsed
     channel = spec.channel(spec.index(report.indicator.slug))
     counts = [each.reports for each in report.estimates]
     if not isinstance(channel, LinearChannel) or not (report.n_visitors and report.n_reports):

@@ -11,7 +11,6 @@ from django.utils.translation import gettext
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
-from ldp import PlanSpec
 from reports.accounts.access import readers_only
 from reports.base.status import WIDE_INTERVAL, Status
 from reports.crosstab.joints import is_selectable
@@ -121,7 +120,7 @@ def window_context(
 
 
 def _report_context(report: WindowReport, options: ReportOptions) -> dict[str, Any]:
-    half_width, spec = mean_half_width(report.estimates), PlanSpec.from_json(report.plan.spec)
+    half_width, spec = mean_half_width(report.estimates), report.plan.parsed
     index = spec.index(report.indicator.slug)
     is_joint = spec.is_table(index)
     pairs = place_pairs(report.study) if is_joint else []

@@ -5,7 +5,6 @@ from typing import Any
 from django.utils.text import capfirst
 from django.utils.translation import gettext
 
-from ldp import PlanSpec
 from reports.base import formats
 from reports.base.status import Status
 from reports.estimates.queries import WindowReport
@@ -19,7 +18,7 @@ from reports.studies.models import Area
 
 def means_context(report: WindowReport) -> dict[str, Any]:
     """Card of the means; nothing of an indicator that joins no number with another one."""
-    spec = PlanSpec.from_json(report.plan.spec)
+    spec = report.plan.parsed
     if spec.number_part(spec.index(report.indicator.slug)) is None:
         return {}
     found = means_report(report.indicator, report.window)

@@ -120,9 +120,7 @@ def studies_of(population: str) -> list[StudyLosses]:
         StudyLosses(
             study=study,
             plan=newest[study.pk],
-            losses=losses_of(
-                PlanSpec.from_json(newest[study.pk].spec), voided_days=newest[study.pk].voided_days
-            ),
+            losses=losses_of(newest[study.pk].parsed, voided_days=newest[study.pk].voided_days),
             is_counted=study.state == Study.State.OPEN or study.has_published,
         )
         for study in studies.order_by("first_day", "slug")
@@ -132,6 +130,7 @@ def studies_of(population: str) -> list[StudyLosses]:
 
 
 def _of_deleted(row: DeletedStudy) -> StudyLosses:
+    plan = Plan(spec=row.spec, spec_hash=row.spec_hash, voided_days=row.voided_days)
     return StudyLosses(
         study=Study(
             slug=row.slug,
@@ -141,8 +140,8 @@ def _of_deleted(row: DeletedStudy) -> StudyLosses:
             days=row.days,
             state="deleted",
         ),
-        plan=Plan(spec=row.spec, spec_hash=row.spec_hash, voided_days=row.voided_days),
-        losses=losses_of(PlanSpec.from_json(row.spec), voided_days=row.voided_days),
+        plan=plan,
+        losses=losses_of(plan.parsed, voided_days=plan.voided_days),
         is_counted=True,
         is_deleted=True,
     )

@@ -6,7 +6,6 @@ from typing import TypedDict
 from django.conf import settings
 from django.utils.translation import gettext, ngettext
 
-from ldp import PlanSpec
 from reports.studies.models import Study
 from reports.studies.queries import current_plan
 
@@ -80,7 +79,7 @@ def retention(study: Study) -> list[Kept]:
             None,
             gettext("Rows: replaced by keyed values in memory, never stored."),
         )
-        if PlanSpec.from_json(current_plan(study).spec).max_events is not None:
+        if current_plan(study).parsed.max_events is not None:
             rows["persons"] = (
                 with_key,
                 on,

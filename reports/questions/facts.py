@@ -26,7 +26,7 @@ class Facts:
 
     @cached_property
     def spec(self) -> PlanSpec:
-        return PlanSpec.from_json(current_plan(self.study).spec)
+        return current_plan(self.study).parsed
 
     @property
     def is_noisy(self) -> bool:

@@ -19,7 +19,6 @@ from ldp import (
     Flows,
     IndicatorTallies,
     KeyedStream,
-    PlanSpec,
     edge_targets,
     projected_flows,
     shown_flows,
@@ -190,7 +189,7 @@ def _codes(
         return "is about moves or visits"
     if not has_unions(indicator):
         return "answered on some days only"
-    spec = PlanSpec.from_json(plan.spec)
+    spec = plan.parsed
     if spec.indicators[spec.index(indicator.slug)].parts:  # its values could contradict those of its parts
         return "combines other indicators"
     if spec.indicators[spec.index(indicator.slug)].scale is not None:  # reports tell shares, not values

@@ -400,7 +400,7 @@ def categories_possible(setting: Setting, index: int, *, half_width: float) -> i
 def questions_of_study(study: Study) -> tuple[Question, ...]:
     """Indicators of a study, as its plan in force asks them."""
     plan = current_plan(study)
-    spec = PlanSpec.from_json(plan.spec)
+    spec = plan.parsed
     typed = {each.indicator_id: each.epsilon for each in plan.indicators.all()}
     return tuple(
         Question(

@@ -2,7 +2,9 @@
 
 from django.db import models
 from django.db.models import Q
+from django.utils.functional import cached_property
 
+from ldp import PlanSpec
 from reports.studies.models import Indicator, Study
 
 
@@ -58,6 +60,11 @@ class Plan(models.Model):
 
     def __str__(self) -> str:
         return f"{self.study} v{self.version}"
+
+    @cached_property
+    def parsed(self) -> PlanSpec:
+        """The plan as the library reads it."""
+        return PlanSpec.from_json(self.spec)
 
 
 class PlanIndicator(models.Model):

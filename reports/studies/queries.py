@@ -31,7 +31,7 @@ def has_lasting_reports(indicator: Indicator) -> bool:
 
 def scale_of(indicator: Indicator) -> Scale | None:
     """Cuts of a number, from the plan in force; None for an indicator with categories."""
-    spec = PlanSpec.from_json(current_plan(indicator.study).spec)
+    spec = current_plan(indicator.study).parsed
     return spec.indicators[spec.index(indicator.slug)].scale
 
 

@@ -15,7 +15,7 @@ from django.db import DatabaseError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from ldp import LdpError, PlanError, PlanSpec
+from ldp import LdpError, PlanError
 from ldp.estimation.tallies import Delta
 from reports.ledger.actions import LedgerFactsError, record
 from reports.ledger.chain import Json, canonical_hash
@@ -310,7 +310,7 @@ def take_publication(sender: Sender, *, slug: str, publication_id: UUID, body: b
     plan = Plan.objects.filter(study=study, spec_hash=head["plan_hash"]).first()
     if plan is None:
         raise IntakeError(409, "the study has no plan with this hash: send the study first")
-    delta = Delta.unpack(packed, plan=PlanSpec.from_json(plan.spec))
+    delta = Delta.unpack(packed, plan=plan.parsed)
     slots = None if packed_slots is None else slots_of(study, packed_slots)
     if slots is not None and not (delta.is_zero and delta.noisy_through == 0):
         raise MessageError("a publication must bring totals or slots, got both")

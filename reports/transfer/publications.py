@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ldp.estimation.series.counts import SlotCounts
 from ldp.estimation.tallies import Delta
-from ldp.privacy.plans import PlanSpec
 from reports.ledger.actions import record
 from reports.ledger.chain import Json
 from reports.ledger.models import LedgerKind
@@ -68,7 +67,7 @@ def apply_publication(
         "voided_days": voided_days,
     }
     if slots is None:
-        _check_days(study, delta, has_noise=PlanSpec.from_json(plan.spec).presence is not None)
+        _check_days(study, delta, has_noise=plan.parsed.presence is not None)
         _add_counts(plan, delta)
     else:
         facts["slots_through"] = add_slots(study, slots)

@@ -121,7 +121,7 @@ def typed_source() -> Source:
 
 def _of_study(study: Study) -> Source:
     plan, crowd = current_plan(study), crowd_so_far(study)
-    spec = PlanSpec.from_json(plan.spec)
+    spec = plan.parsed
     n_zones = (
         len(study.slots.zones) - sum(len(level["zones"]) for level in study.slots.levels) if spec.slots else 0
     )

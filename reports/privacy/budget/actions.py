@@ -11,7 +11,6 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext_noop as _
 
-from ldp import PlanSpec
 from reports.accounts import second_person
 from reports.base.reasons import Reason
 from reports.ledger.actions import record
@@ -101,12 +100,12 @@ def check_voided_day(slug: str, *, voided_days: int) -> None:
     plan = None if study is None else study.plans.order_by("-version").first()
     if study is None or plan is None:
         return  # nothing of it is in this zone, and nothing spent
-    takes = losses_of(PlanSpec.from_json(plan.spec), voided_days=max(voided_days, plan.voided_days))
+    takes = losses_of(plan.parsed, voided_days=max(voided_days, plan.voided_days))
     found = outlook(
         study.population, first_day=study.first_day, last_day=study.last_day, takes=takes, without=slug
     )
     # Only what grows can be refused: a unit that was over its cap before is not spent any further.
-    before = losses_of(PlanSpec.from_json(plan.spec), voided_days=plan.voided_days)
+    before = losses_of(plan.parsed, voided_days=plan.voided_days)
     grows = tuple(line for line in found.lines if takes.of(line.unit) != before.of(line.unit))
     found = replace(found, lines=grows)
     if found.exceeded:

@@ -244,7 +244,7 @@ def thresholds(channel: AnswerChannel) -> dict[str, int]:
 
 def certified(plan: Plan) -> tuple[PlanSpec, Certificate]:
     """Plan as the library takes it and what it certifies; a voided day may add a daily value per person."""
-    spec = PlanSpec.from_json(plan.spec)
+    spec = plan.parsed
     return spec, _certificate(spec, plan.voided_days)
 
 
@@ -305,7 +305,7 @@ class ClassProtection:
 
 def class_protections(plan: Plan) -> list[ClassProtection]:
     """Protection of each class, in the order of the plan; none in a study without classes."""
-    spec, study = PlanSpec.from_json(plan.spec), plan.study
+    spec, study = plan.parsed, plan.study
     rows = zip(spec.classes, spec.of_classes, study.classes or (), study.shown_classes, strict=False)
     return [
         ClassProtection(
