@@ -9,10 +9,10 @@ files go into. With --restart Redis is killed (it starts again empty) or Postgre
 all files are received and the batches are at work.
 
 With --exporters N, N more readers only export the study of 62 days and seven indicators: every
-file of the study, then drawn files of random windows. Then pages must stay below 300 ms.
+file of the study, then drawn files of random windows.
 
 Prints tables and JSON. Ends with 1 if a goal is missed: no request fails, the 95th percentile of each kind of
-page is below 500 ms (of a kind with fewer than 20 requests: with all others only), every batch ends well and
+page is below 300 ms (of a kind with fewer than 20 requests: with all others only), every batch ends well and
 counts what its file holds. During an outage, and two seconds after, requests may be refused with 503
 and Retry-After, and nothing else; they are counted apart. No request takes more than 30 s, also then.
 

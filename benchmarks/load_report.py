@@ -12,8 +12,7 @@ from typing import Any, Final
 from benchmarks.load_feeds import Sent
 from benchmarks.load_readers import EXPORT, Asked
 
-GOAL_S: Final = 0.5  # of the 95th percentile
-EXPORTING_GOAL_S: Final = 0.3  # of pages, where readers export
+GOAL_S: Final = 0.3  # of the 95th percentile
 JUDGED: Final = 20  # requests of a kind at least, for its own percentile
 WAIT_S: Final = 30.0  # an answer that takes longer is an error, also during outages
 UNAVAILABLE: Final = 503
@@ -71,11 +70,6 @@ class Run:
     think_s: float
     wrong_totals: Sequence[str]
     exporters: int = 0
-
-    @property
-    def goal_s(self) -> float:
-        """Limits for the 95th percentile of each kind of page."""
-        return EXPORTING_GOAL_S if self.exporters else GOAL_S
 
 
 def during(asked: Asked, outages: Sequence[Outage]) -> Outage | None:
@@ -165,9 +159,9 @@ def missed(run: Run) -> list[str]:
         examples = "; ".join(map(in_words, wrong[:SAMPLES]))
         found.append(f"{len(wrong)} of {len(run.asked)} requests went wrong: {examples}")
     found += [
-        f"{each.page}: 95th percentile {1000 * each.p95:.0f} ms, the goal is {1000 * run.goal_s:.0f} ms"
+        f"{each.page}: 95th percentile {1000 * each.p95:.0f} ms, the goal is {1000 * GOAL_S:.0f} ms"
         for each in speeds(undisturbed(run))
-        if each.p95 is not None and each.p95 >= run.goal_s
+        if each.p95 is not None and each.p95 >= GOAL_S
     ]
     if not undisturbed(run):
         found.append("nobody read anything")

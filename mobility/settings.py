@@ -181,7 +181,7 @@ MOBILITY_WORKER_PROCESSES = env.whole("MOBILITY_WORKER_PROCESSES", default=max(C
 CELERY_WORKER_CONCURRENCY = MOBILITY_WORKER_PROCESSES
 # With REMAP_SIGTERM=SIGQUIT a stopping worker continues for this long, and returns the rest.
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = env.number("MOBILITY_WORKER_GRACE_S", default=5.0, least=0.0)
-MOBILITY_WORKER_NICE = env.whole("MOBILITY_WORKER_NICE", default=10, least=0)  # of its processes
+MOBILITY_WORKER_NICE = env.whole("MOBILITY_WORKER_NICE", default=19, least=0)  # of its processes
 MOBILITY_TASK_MEMORY_MB = env.whole("MOBILITY_TASK_MEMORY_MB", default=2048, least=0)  # 0: unlimited
 if MOBILITY_TASK_MEMORY_MB:  # a process that ever had more is replaced after its task; in kB
     CELERY_WORKER_MAX_MEMORY_PER_CHILD = MOBILITY_TASK_MEMORY_MB * 1000
