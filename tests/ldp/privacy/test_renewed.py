@@ -50,7 +50,7 @@ def bits_of(k: int, *values: int) -> tuple[int, ...]:
 def round_law(channel: RenewedChannel, of: Any, *, second: bool) -> Law:
     """Answers of one round to a value, or to the answer of the first; of unary ones the first two places.
 
-    Places are independent, and those of other values have one law whichever the value: they cancel in a ratio.
+    Places are independent, and those of other values have one law for either value: they cancel in a ratio.
     """
     rounds: Any = channel.second if second else channel.first
     if isinstance(channel, TwoRoundGrr):
