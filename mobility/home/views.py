@@ -8,7 +8,7 @@ from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from reports.accounts.access import account, readable, saved_views_of
+from reports.accounts.access import account, readable, readable_events, saved_views_of
 from reports.boards.queries import boards_last_used
 from reports.estimates.coverage import study_overviews
 from reports.studies import policies
@@ -30,6 +30,7 @@ def home(request: HttpRequest) -> HttpResponse:
         reader, studies = account(request), readable(request)
         context |= {
             "rows": study_overviews(studies),
+            "of_events": readable_events(request).order_by("-first_day", "slug"),
             "saved_views": saved_views_of(reader),
             "boards": boards_last_used(reader, among=studies, at_most=BOARDS_SHOWN),
         }

@@ -32,6 +32,7 @@ from mobility.vault.models.outbox import VaultPublication
 from mobility.vault.models.profiles import ExtractProfile
 from mobility.vault.models.subscribers import AnswerShard, DayState, PresenceShard, VaultDay, VaultStudy
 from mobility.vault.queries import closed_error
+from reports.base.reasons import Reason
 from reports.ledger.models import LedgerKind
 from reports.studies.models import Study
 from reports.studies.plan_models import Plan
@@ -139,11 +140,11 @@ def obstacle(slug: str) -> str:
     """Return why the plan of a study can no longer be replaced, as a message; empty if it can."""
     row = VaultStudy.objects.filter(slug=slug).first()
     if row is None:
-        return f"study {slug!r} is no longer in the vault"
+        return Reason(_("The study “%(slug)s” is no longer in the vault"), slug=slug).words
     try:
         _check_without_data(row)
     except MobilityError as error:
-        return str(error)
+        return error.reason.words
     return ""
 
 

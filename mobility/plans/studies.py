@@ -7,6 +7,7 @@ from typing import NotRequired, TypedDict
 from django.db import transaction
 from django.utils.translation import gettext_noop as _
 
+from ldp import certify
 from mobility.base.errors import MobilityError
 from mobility.batches.publication import handover
 from mobility.vault.keystore import keystore
@@ -139,7 +140,7 @@ def _keep_in_vault(definition: StudyDefinition, *, version: int, with_copy: Call
 
 
 def _record(copy: VaultStudy, definition: StudyDefinition, *, by: str) -> None:
-    plan = definition.plan
+    plan, certificate = definition.plan, certify(definition.plan_spec())
     record(
         LedgerKind.STUDY_CREATED,
         actor=by,
@@ -150,6 +151,8 @@ def _record(copy: VaultStudy, definition: StudyDefinition, *, by: str) -> None:
             "mechanism": plan.mechanism,
             "unit": plan.unit,
             "epsilon": str(plan.epsilon),
+            "epsilon_profile": str(certificate.epsilon_profile),
+            "epsilon_attribute": str(certificate.epsilon_attribute),
             "population": definition.population,
             **({"slots": copy.plan["slots"]} if "slots" in copy.plan else {}),
         },

@@ -153,7 +153,9 @@ def withdraw_grant(request: HttpRequest, account_id: int, grant_id: int) -> Http
         account_id,
         forms.Form(request.POST),
         lambda _found, by: grants.withdraw_grant(grant, by=by),
-        gettext("The account, its tokens and its share links no longer have access to the study."),
+        gettext("The account, its tokens and its share links no longer have access to all studies.")
+        if grant.study is None
+        else gettext("The account, its tokens and its share links no longer have access to the study."),
     )
 
 

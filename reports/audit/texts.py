@@ -211,11 +211,17 @@ def _plan_hash(facts: Facts) -> str:
 def _study(facts: Facts) -> str:
     if "mechanism" not in facts:
         return _plan(facts)
-    text = gettext("Mechanism %(mechanism)s, epsilon %(epsilon)s for %(unit)s.")
+    if "epsilon_profile" in facts:
+        text = gettext("Mechanism %(mechanism)s.") + " "
+        text += gettext("Certified epsilon: %(attribute)s per attribute, %(profile)s per profile") + "."
+    else:  # entries of earlier releases have what the study file asked for, not what its days add up to
+        text = gettext("Mechanism %(mechanism)s, epsilon %(epsilon)s in the study file, for %(unit)s.")
     words = {
         "mechanism": facts["mechanism"],
         "epsilon": with_decimal_sign(str(facts.get("epsilon"))),
         "unit": _known(unit_words, facts.get("unit")),
+        "profile": with_decimal_sign(str(facts.get("epsilon_profile"))),
+        "attribute": with_decimal_sign(str(facts.get("epsilon_attribute"))),
     }
     return f"{text % words} {_plan_hash(facts)}"
 

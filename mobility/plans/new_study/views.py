@@ -314,17 +314,19 @@ def _page(
     if answer.typed is not None:
         problems = at_fields(answer.problems, answer.tables, filename=form.filename)
         simulated = simulator_query(answer.tables)
+        certified = {} if answer.definition is None else certified_words(answer.definition)
         fields = new_study_form(
             answer.typed,
             problems=problems,
             sample=sample,
             warnings={TIME_FORMAT: answer.doubt_of_times} if answer.doubt_of_times else {},
             recommendation=recommendation_for(typed_source(), query=simulated),
-            notes={} if answer.definition is None else certified_words(answer.definition),
+            notes=certified,
             is_final=is_final,
         )
         context |= {
             "fields": fields,
+            "certified": certified.get("", ""),
             "without_field": without_field(answer.tables),
             "simulator": simulated,
         }

@@ -20,6 +20,7 @@ from mobility.tables.pages import waiting_tables
 from mobility.vault.models.subscribers import VaultStudy
 from reports.accounts.access import overseers_only
 from reports.privacy.budget.texts import spent_populations
+from reports.privacy.days_texts import two_categories
 from reports.privacy.location_texts import noise_words
 from reports.privacy.statement.document import certified
 from reports.privacy.statement.locations import location_protection
@@ -72,6 +73,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
             _indicator_row(each, spec, entry, typed=typed[each.pk])
             for each, entry in zip(found.indicators.all(), certificate.indicators, strict=True)
         ],
+        "two_categories": two_categories(spec),
         "n_windows": found.days * (found.days + 1) // 2,
         "visitor_rule": studies_texts.visitor_rule(found),
         "versions": found.plans.order_by("-version"),

@@ -9,7 +9,7 @@ from django.utils.functional import Promise
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy
 
-from ldp import certify_classes
+from ldp import certify, certify_classes
 from ldp.privacy.first_reports import HASH_CELLS
 from mobility.extracts.form_fields import Field
 from mobility.plans.pages.draft_typed import CLASS, INDICATOR, Typed
@@ -389,15 +389,17 @@ def classes_of(typed: Typed, *, errors: Errors, notes: Mapping[str, str]) -> dic
 
 
 def certified_words(definition: StudyDefinition) -> dict[str, str]:
-    """Sentences with the certified epsilon of each class, by its slug."""
-    certificates = certify_classes(definition.plan_spec())
+    """Sentences with the certified epsilon of each class, by its slug; of the plan under ""."""
+    spec = definition.plan_spec()
+    certificates = zip(definition.classes, certify_classes(spec), strict=False)
+    found = {each.slug: certificate for each, certificate in certificates} | {"": certify(spec)}
     return {
-        each.slug: gettext("Certified epsilon: %(attribute)s per attribute, %(profile)s per profile")
+        slug: gettext("Certified epsilon: %(attribute)s per attribute, %(profile)s per profile")
         % {
             "attribute": formats.epsilon(certificate.epsilon_attribute),
             "profile": formats.epsilon(certificate.epsilon_profile),
         }
-        for each, certificate in zip(definition.classes, certificates, strict=False)
+        for slug, certificate in found.items()
     }
 
 

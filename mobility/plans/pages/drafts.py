@@ -29,6 +29,7 @@ from reports.accounts.access import administrators_only, overseers_only
 from reports.base.reasons import words_of
 from reports.privacy.budget.actions import BudgetExceededError, outlook_of
 from reports.privacy.budget.texts import outlook_sentences
+from reports.privacy.days_texts import two_categories
 from reports.privacy.location_texts import noise_words
 from reports.privacy.plan_changes import plan_changes
 from reports.privacy.statement.locations import location_protection
@@ -92,6 +93,7 @@ def draft(request: HttpRequest, draft_id: int) -> HttpResponse:
         "slots": slots_words(spec, hold_minutes=definition.slots.hold_minutes) if definition.slots else [],
         "changes": plan_changes(before, definition),
         "effects": plan_effects(before, definition, visitors=visitors),
+        "two_categories": two_categories(spec),
         "visitors": visitors,
         "most_visitors": MOST_VISITORS,
         "budget": outlook_sentences(outlook) if outlook else [],

@@ -324,11 +324,11 @@ def _read_joint(table: Table, *, days: int) -> dict[str, Any]:
         has_limit = False
     is_list = isinstance(parts, list) and all(isinstance(part, str) for part in parts)
     if not is_list or not 2 <= len(parts) <= MAX_PARTS:
-        table.add(
-            "parts",
-            Reason(_("must be a list of 2 to %(most)s slugs of indicators"), most=str(MAX_PARTS)),
-            parts,
-        )
+        if parts == []:  # of a form in which none is chosen yet
+            table.add("parts", _("is missing"), None)
+        else:
+            rule = _("must be the short names (slugs) of 2 to %(most)s indicators, in brackets")
+            table.add("parts", Reason(rule, most=str(MAX_PARTS)), parts)
         parts = []
     return {
         "column": None,

@@ -58,8 +58,8 @@ def published(client, sent):
 
 class TestStudy:
     def test_it_shows_the_plan_and_what_it_certifies(self, client, study):
-        promise = "Plan version 1, smp-grr Privacy unit all of a person's values (profile) "
-        assert f"{promise}Certified epsilon per profile 1.5 " in page(client, "/administrator/")
+        unit = "Privacy unit all of a person's values (profile)"
+        assert f"{unit} Certified epsilon per profile 1.5 " in page(client, "/administrator/")
         shown = page(client, "/administrator/fair/")
         says(shown, "Each person reports on one of the 2 indicators", "Certified epsilon per profile 1.5")
         says(shown, "Certified epsilon per attribute 1 ", "Daily: at most 3 answers per person, one per day.")

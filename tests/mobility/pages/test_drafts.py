@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from mobility.models import PlanDraft, VaultDay, VaultStudy
-from mobility.plans.drafts import approve_draft, save_draft, submit_draft
+from mobility.plans.drafts import approve_draft, draft_new_study, save_draft, submit_draft
 from mobility.plans.pages import urls as administrator_urls
 from mobility.plans.pages.draft_typed import Typed
 from reports.models import Plan, Study
@@ -127,6 +127,12 @@ class TestSecondPerson:
         html = client.post(url(draft, "step/"), sent, follow=True).content.decode()
         says(html, "The study has been created", '<a href="/people/">Open the People page</a>')
         assert "Not reviewed: this site does not require approval" in page(client, "/administrator/fair/")
+
+
+def test_a_second_person_sees_where_epsilon_per_attribute_promises_nothing(client, officer):
+    coin = factory.indicator("night", "in", "out", kind="daily", column=None, derive="visit_duration")
+    draft = draft_new_study(factory.definition(coin, slug="days"), by="adam")
+    assert "gives no guarantee" in page(officer, url(draft))
 
 
 def test_a_second_person_sees_the_epsilon_of_each_class(client, officer):
@@ -360,6 +366,7 @@ class TestStudy:  # the next version of a study's plan, and copies of studies
         shown = page(client, "/administrator/fair/")
         assert "is final, because rows were processed under it" in shown
         assert "Draft another version" not in shown
+        assert "est définitif" in html_of(client, "/administrator/fair/", **{"accept-language": "fr"})
         response = client.post("/administrator/fair/draft/", follow=True)
         assert "Copy it to a new study instead" in said(response)
         assert not PlanDraft.objects.exists()

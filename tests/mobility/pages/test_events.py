@@ -31,6 +31,7 @@ from tests.mobility.event_study import SLUG, as_changes, event_definition, in_ar
 from tests.mobility.pages.access_rules import QUESTIONS, READING
 from tests.mobility.pipeline import pipelines
 from tests.reports import report_factory
+from tests.reports.page_texts import signed_in
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"])
 DAYS = (1, 2, 3, 40, 300)
@@ -80,6 +81,15 @@ def rows(client, kind="month", indicator="zone", **query):
 
 def main_of(client, address, **query) -> str:
     return text_of(client, address, **query).split("<main", 1)[1].split("</main>")[0]
+
+
+def test_the_card_of_an_administrator_promises_nothing_about_people(filled, person):
+    shown = signed_in(person("ada", Role.ADMINISTRATOR)).get("/administrator/").content.decode()
+    assert "all values of an event together" in shown and "all of a person" not in shown
+
+
+def test_home_lists_it(filled, person):
+    assert f'href="{PAGE}"' in signed_in(person("ann", Role.ANALYST)).get("/").content.decode()
 
 
 def test_pages_show_events_and_no_visitors(filled, reader):

@@ -73,12 +73,14 @@ class Walk:
 def test_a_study_is_made_from_a_sample_without_writing_its_file(client):
     walk, sample = Walk(client), {"sample": file(SAMPLE, "sample")}
     walk.change(study__name="Fair", study__first_day="2024-05-01", study__days="3")
+    assert walk.html.count("Certified epsilon:") == 0  # without indicators there is no plan
     walk.change("sample", sample)
     assert 'subscriber = "msisdn"\ntimestamp = "time"\ncell = "cell_id"' in walk.text
     says(walk.html, "Add age as an indicator", "Hidden: these values could identify people")
     lacks(walk.html, "Durand7", "Add surname", "33612340007")
     walk.change("column-3", {"sample": file(SAMPLE, "sample")})
     says(walk.html, "Values in the sample: tick those that are categories", 'value="young"')
+    says(walk.html, "Certified epsilon: 1 per attribute, 1 per profile")
     response = walk.change("create", **{"indicator-0__name": "Age band"})
     (draft,) = PlanDraft.objects.all()
     assert response.url == f"/administrator/drafts/{draft.pk}/"

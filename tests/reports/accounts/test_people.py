@@ -113,6 +113,11 @@ class TestGrants:
         assert not studies_for(vera).exists()
         assert last_facts()["change"] == "withdrawn"
 
+    def test_withdrawing_all_studies_says_so(self, boss, person):
+        vera = person("vera", Role.VIEWER, studies=[None])
+        page = post(boss, "withdraw", vera.pk, vera.study_grants.get().pk)
+        assert "no longer have access to all studies" in page
+
     def test_all_studies_must_be_chosen_by_name_and_a_day_that_is_over_is_refused(self, boss, fair, person):
         vera = person("vera", Role.VIEWER, studies=[])
         assert "Choose a study." in post(boss, "grant", vera.pk, study="")

@@ -52,12 +52,14 @@ ENGLISH = [
     (KINDS.ACCESS_CHANGED, NEW_ACCOUNT, "Account eve was created. Roles: viewer."),
     (KINDS.BUDGET_CHANGED, {"what": "set", "population": "p", "epsilon": None}, "no cap"),
 ]
+CERTIFIED = {"mechanism": "m", "epsilon_profile": "7.5", "epsilon_attribute": "1.5"}
 MONTHLY = {"unit": "attribute", "period": "month", "epsilon": "0.5"}
 FRENCH = [  # a name of a later version is shown unchanged
     (KINDS.BUDGET_CHANGED, MONTHLY, "attribut), chaque"),
     (KINDS.BUDGET_CHANGED, MONTHLY, "epsilon 0,5."),
     (KINDS.BUDGET_CHANGED, {"unit": "attribute", "period": "week", "epsilon": None}, ", week"),
-    (KINDS.STUDY_CREATED, {"mechanism": "m", "epsilon": "1.5", "unit": "profile"}, "1,5 pour toutes les"),
+    (KINDS.STUDY_CREATED, {"mechanism": "m", "epsilon": "1.5", "unit": "profile"}, "1,5 dans le fichier"),
+    (KINDS.STUDY_CREATED, CERTIFIED, "7,5 par profil."),
     (KINDS.STUDY_CREATED, {"mechanism": "m", "epsilon": "1.5", "unit": "household"}, "pour household."),
     (KINDS.EXPORT_MADE, {"way": "api", "token": "1", "what": "days", "indicator": "age"}, "jours age."),
     (KINDS.EXPORT_MADE, {"way": "api", "token": "1", "what": "hours"}, "hours."),

@@ -134,7 +134,7 @@ def test_calendar_marks_each_day_and_leads_those_who_write_notes_to_them(reader,
     ("name", "args", "queries"),
     [
         # each: session, user, groups, grants
-        ("home", (), 4 + 6),  # studies, indicators, notes, kept views, boards; names
+        ("home", (), 4 + 7),  # studies, of events, indicators, notes, kept views, boards; names
         ("reports:studies", (), 4 + 3 + 3),  # studies, indicators, notes; kept views; names; of events
         # study, plan, visitors, notes, area, zones, indicators, slots, boards; state: plans, notes,
         # publications, layers

@@ -576,9 +576,10 @@ def refusals(text: str, files: dict[str, str], rows: list[tuple[str, str, str]])
 
 @pytest.mark.parametrize(("text", "files", "old", "new", "expected"), [
     *refusals(WITH_JOINT, {}, [
-        ('["age_band", "home"]', '"age_band"', 'parts: must be a list of 2 to 3 slugs of indicators, got "age_band"'),
-        ('["age_band", "home"]', '["age_band"]', "parts: must be a list of 2 to 3 slugs of indicators, got a list"),
-        ('["age_band", "home"]', '["age_band", 5]', "parts: must be a list of 2 to 3 slugs of indicators, got a list"),
+        ('["age_band", "home"]', '"age_band"', 'parts: must be the short names (slugs) of 2 to 3 indicators, in brackets, got "age_band"'),
+        ('["age_band", "home"]', "[]", "parts: is missing"),
+        ('["age_band", "home"]', '["age_band"]', "parts: must be the short names (slugs) of 2 to 3 indicators, in brackets, got a list"),
+        ('["age_band", "home"]', '["age_band", 5]', "parts: must be the short names (slugs) of 2 to 3 indicators, in brackets, got a list"),
         ('["age_band", "home"]', '["home", "home"]', 'parts: must name each indicator once, got "home"'),
         ('["age_band", "home"]', '["home", "work"]', 'parts: must name indicators of this study that have categories or cuts, no parts, no moves and no visited zones, got "work"'),
         ('["age_band", "home"]', '["home", "both"]', 'parts: must name indicators of this study that have categories or cuts, no parts, no moves and no visited zones, got "both"'),
