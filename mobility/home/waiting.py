@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
-from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db.models import Q
@@ -13,8 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
 from mobility.batches.publication import undoing
-from mobility.batches.quality.coverage import coverage_of
-from mobility.batches.quality.deliveries import closed_days
+from mobility.batches.quality.coverage import unmended_files
 from mobility.batches.queries import study_head
 from mobility.operations.probes.feeds import late_days
 from mobility.plans.models import PlanDraft
@@ -63,7 +61,7 @@ def _failed(studies: Iterable[int], reader: User) -> list[Task]:
     )
     # The calendar of a study is costly: only of those in which something failed.
     of_files = recent.filter(kind=Batch.Kind.EXTRACT).order_by().values_list("study", flat=True).distinct()
-    waiting = {pk for study_id in of_files for pk in _failed_files(study_id, since=since)}
+    waiting = {pk for study_id in of_files for pk in unmended_files(study_id, since=since)}
     waiting |= {each.pk for each in recent.exclude(kind=Batch.Kind.EXTRACT) if _is_last(each)}
     shown = Batch.objects.filter(pk__in=waiting).order_by("-finished_at")[:FAILED_SHOWN]
     return [
@@ -74,20 +72,6 @@ def _failed(studies: Iterable[int], reader: User) -> list[Task]:
         )
         for each in shown
     ]
-
-
-def _failed_files(study_id: int, *, since: datetime) -> Iterator[UUID]:
-    """Files of events that failed, and of which no later file brought the days."""
-    coverage, closed = coverage_of(study_id), closed_days(study_id)
-    of_days = (
-        day.failed
-        for source in coverage.sources
-        for day in source.days
-        if day.failed and day.day not in closed
-    )
-    for each in (*of_days, *coverage.unattributed):
-        if each.at > since:
-            yield each.batch
 
 
 def _is_last(batch: Batch) -> bool:

@@ -1,5 +1,7 @@
 """Filters for batches, days and rows; the words themselves are in `mobility.batches.texts`."""
 
+from collections.abc import Mapping
+
 from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -51,9 +53,9 @@ def file_words(fact: str) -> str:
 
 
 @register.filter
-def note_words(name: str) -> str:
-    """Unit of a note's count."""
-    return str(texts.NOTES[name])
+def noted(notes: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Notes in words with their counts, without those that count nothing."""
+    return [(str(texts.NOTES[name]), n) for name, n in notes.items() if n]
 
 
 def _badge(text: object, css: object) -> SafeString:

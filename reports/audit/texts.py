@@ -120,6 +120,12 @@ API_WORDS = {
     "places": pgettext_lazy("what the API gave", "places"),
     "places_grid": pgettext_lazy("what the API gave", "places on the grid"),
 }
+# What batches do that read no file.
+WITHOUT_FILE = {
+    "void_day": _("Undoing of a day."),
+    "close_days": _("Closing of days."),
+    "close_slots": _("Closing of time slots."),
+}
 BATCH_STATES = {"done": _("Done."), "failed": _("Failed."), "cancelled": _("Cancelled.")}
 
 
@@ -150,7 +156,8 @@ def fact_lines(facts: Facts, *, prefix: str = "") -> list[tuple[str, str]]:
 
 
 def _batch(facts: Facts) -> str:
-    parts = [str(BATCH_STATES.get(facts.get("state", ""), ""))]
+    without_file = WITHOUT_FILE.get(facts.get("kind", ""))
+    parts = [str(without_file or ""), str(BATCH_STATES.get(facts.get("state", ""), ""))]
     if facts.get("counts_withheld"):
         parts.append(gettext("Counts are omitted because they could reveal information about individuals."))
     if "duplicate_of" in facts:
@@ -162,7 +169,8 @@ def _batch(facts: Facts) -> str:
     if "reports" in facts:
         n = facts["reports"]
         parts.append(ngettext("%(n)s answer added.", "%(n)s answers added.", n) % {"n": number(n)})
-    parts.append(_left(facts))
+    if without_file is None:
+        parts.append(_left(facts))
     return " ".join(part for part in parts if part)
 
 

@@ -9,10 +9,11 @@ from django.utils.translation import gettext
 from mobility.batches import queries
 from mobility.batches.pages import unit_texts
 from mobility.batches.quality.batch_checks import misfits_of
+from mobility.batches.quality.deliveries import calendar_of
 from mobility.batches.queries import StudyHead, is_noisy
 from mobility.batches.texts import state_of
 from mobility.vault.models.batch import Batch
-from reports.base.formats import number
+from reports.base.formats import day_title, number
 
 QUEUE_PATIENCE = timedelta(seconds=15)
 
@@ -257,5 +258,21 @@ def _published(batch: Batch, study: StudyHead) -> str:
                 "All data uploaded for this day has been removed from the vault and from the reports. "
                 "You can upload the files for this day again."
             )
+        case _ if undone := _undone_days(batch):
+            return gettext(
+                "Published. These days were undone later, so the reports no longer include the data from "
+                "this file for them: %(days)s. You can upload the file again."
+            ) % {"days": undone}
         case _:
             return gettext("Published. The reports now include the data from this file.")
+
+
+def _undone_days(batch: Batch) -> str:
+    """Days of a batch that were undone after it, in words; "" if none was."""
+    undone = Batch.objects.filter(
+        study=batch.study_id, kind=Batch.Kind.VOID_DAY, state=Batch.State.DONE,
+        day__in=batch.days_touched, finished_at__gt=batch.finished_at or timezone.now(),
+    )  # fmt: skip
+    calendar = calendar_of(batch.study_id)
+    days = sorted(set(undone.values_list("day", flat=True)))
+    return ", ".join(day_title(calendar.date_of(day)) for day in days if day is not None)

@@ -1,10 +1,11 @@
 """Coverage of days by each source: the calendar of a study."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from enum import StrEnum
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.utils import timezone
@@ -215,6 +216,20 @@ def _status(history: History, day: int, *, is_partial: bool, is_over: bool, is_e
     if not is_expected:
         return DayStatus.NOT_EXPECTED
     return DayStatus.MISSING if is_over else DayStatus.NOT_DUE
+
+
+def unmended_files(study_id: int, *, since: datetime) -> Iterator[UUID]:
+    """Files of events that failed, and of which no later file brought the days."""
+    coverage, closed = coverage_of(study_id), closed_days(study_id)
+    of_days = (
+        day.failed
+        for source in coverage.sources
+        for day in source.days
+        if day.failed and day.day not in closed
+    )
+    for each in (*of_days, *coverage.unattributed):
+        if each.at > since:
+            yield each.batch
 
 
 def _unattributed(history: History) -> tuple[Delivery, ...]:

@@ -11,6 +11,7 @@ from django.db.models import Count, Min, Q
 from django.utils import timezone
 
 from mobility.batches.quality.calendar import StudyCalendar
+from mobility.batches.quality.coverage import unmended_files
 from mobility.batches.quality.deliveries import calendar_of
 from mobility.batches.states import AT_WORK
 from mobility.operations.findings import Finding, Level, finding, is_trial
@@ -26,20 +27,23 @@ _SAME: Final = ("study__slug", "kind", "filename", "day")
 
 
 def failed() -> Iterator[Finding]:
-    """Batches that failed lately, unless their file or day has come since.
+    """Batches that failed lately, unless their file or days have come since.
 
     A file with another profile must have the same content, as many sources have files of one name.
     """
-    batches = Batch.objects.filter(
-        finished_at__gt=timezone.now() - FAILED_WITHIN, study__closed_at=None, validate_only=False
-    )
+    since = timezone.now() - FAILED_WITHIN
+    batches = Batch.objects.filter(finished_at__gt=since, study__closed_at=None, validate_only=False)
     nothing = Q(kind__in=(Kind.EXTRACT, Kind.SUBSCRIBERS), rows_accepted=0, duplicate_of=None)
     done: dict[tuple[Any, ...], list[tuple[Any, ...]]] = defaultdict(list)
     for what, *end in _ends(batches.filter(state=State.DONE).exclude(nothing)):
         done[what].append(tuple(end))
+    failures = batches.filter(state=State.FAILED)
+    files = failures.filter(kind=Kind.EXTRACT)
+    of_files = files.order_by().values_list("study", flat=True).distinct()
+    unmended = {pk for study_id in of_files for pk in unmended_files(study_id, since=since)}
     lost = Counter(
         what[0]
-        for what, at, profile, content in _ends(batches.filter(state=State.FAILED))
+        for what, at, profile, content in _ends(failures.exclude(pk__in=files.exclude(pk__in=unmended)))
         if not any(
             later >= at and (with_profile == profile or (content and same == content))
             for later, with_profile, same in done[what]

@@ -15,6 +15,10 @@ from reports.studies.studyfile.table import date_of, degrees_problem, text_probl
 
 REQUIRED_COLUMNS = ("cell_id", "lon", "lat")
 COLUMNS = (*REQUIRED_COLUMNS, "azimuth", "zone", "valid_from", "valid_to")
+NUMBERS = ("lon", "lat", "azimuth")
+# Names that other programs give to these columns, in small letters.
+SYNONYMS = {"cell": "cell_id", "cellule": "cell_id", "longitude": "lon", "latitude": "lat"}
+DELIMITERS = ",;\t"  # the first where there are as many of others
 MAX_LON, MAX_LAT, MAX_AZIMUTH = 180, 90, 360
 
 
@@ -60,17 +64,25 @@ def _unique_rule(line: int, other: Cell) -> str:
 
 
 def _rows(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield line number and row of a CSV text; note lines that are not rows."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    """Yield line number and row of a CSV text; note lines that are not rows.
+
+    Columns are separated as the header separates them. Where commas do not, they may be decimal ones.
+    """
+    first = text.split("\n", 1)[0]
+    delimiter = max(DELIMITERS, key=first.count)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     try:
-        header = next(reader, [])
+        header = [SYNONYMS.get(column.lower(), column) for column in next(reader, [])]
         if not _is_header(header, problems):
             return
         for values in reader:
             if not values:
                 continue
             if len(values) == len(header):
-                yield reader.line_num, dict(zip(header, values, strict=True))
+                row = dict(zip(header, values, strict=True))
+                if delimiter != ",":
+                    row |= {name: row[name].replace(",", ".") for name in NUMBERS if name in row}
+                yield reader.line_num, row
             else:
                 problems.add(
                     f"line {reader.line_num}",
@@ -85,13 +97,12 @@ def _rows(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, str]]]
 
 def _is_header(header: list[str], problems: Problems) -> bool:
     before = len(problems.found)
-    for column in REQUIRED_COLUMNS:
-        if column not in header:
-            problems.add(
-                "line 1",
-                Reason(_("must name the column %(column)s (comma separated)"), column=column),
-                ",".join(header),
-            )
+    missing = [column for column in REQUIRED_COLUMNS if column not in header]
+    if missing:
+        rule = _(
+            "must name the columns cell_id, lon and lat, as in cell_id,lon,lat,zone; missing: %(columns)s"
+        )
+        problems.add("line 1", Reason(rule, columns=", ".join(missing)), ",".join(header))
     if len(problems.found) == before:
         for column in header:
             if column not in COLUMNS:

@@ -14,6 +14,7 @@ from mobility.operations.models import Backup
 from mobility.operations.probes import batches, crossing, feeds, host, keys
 from mobility.operations.texts import words
 from mobility.vault.keystore import keystore
+from tests.mobility.batches.quality.deliveries_by_hand import day_hours
 from tests.mobility.operations.probe_world import make_batch, make_study, only, trouble
 
 pytestmark = [pytest.mark.django_db(databases=["default", "vault"]), pytest.mark.usefixtures("data_dir")]
@@ -113,6 +114,15 @@ def test_failed_batches_count_until_the_same_file_has_come_or_the_same_days_were
     make_batch(study, State.DONE, ago_h=1, day=2, **closing)
     assert trouble(batches.failed()) == [("batch_failed", "fair", Level.WARNING)]
     make_batch(study, State.DONE, ago_h=1, day=3, **closing)
+    assert trouble(batches.failed()) == []
+
+
+def test_a_failed_file_is_made_up_for_by_another_one_of_its_days():
+    study = make_study()
+    of_day = {"days_touched": [2], "checks": {"hours": {"2": day_hours(100)}}}
+    make_batch(study, State.FAILED, ago_h=2, filename="old.csv", **of_day)
+    assert trouble(batches.failed()) == [("batch_failed", "fair", Level.WARNING)]
+    make_batch(study, State.DONE, ago_h=1, filename="new.csv", rows_accepted=9, **of_day)
     assert trouble(batches.failed()) == []
 
 

@@ -328,6 +328,8 @@ class TestDays:
         lacks(page(client, STUDY_URL), "need approval from")
         assert "Undo 1 May" in self.change(client, "void-day", day=1, confirm="on")
         run_batches()
+        batch = Batch.objects.get(kind=Batch.Kind.EXTRACT)
+        assert "no longer include the data from this file for them: Wed 1 May 2024." in show(client, batch)
         assert VaultDay.objects.count() == 0
         assert "removed from the vault" in show(client, Batch.objects.get(kind=Batch.Kind.VOID_DAY))
         keystore().destroy(study.key_id)

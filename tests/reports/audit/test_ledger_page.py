@@ -172,6 +172,10 @@ class TestWords:
         questions = {route.name for route in routes if "study" in route.pattern.converters}
         assert questions == set(wording_ledger.API_WORDS)
 
+    def test_a_batch_without_a_file_speaks_of_none(self):
+        facts = {"kind": "void_day", "state": "done", "staged_bytes_left": 0, "key_left": False}
+        assert told_of(KINDS.BATCH_ENDED, facts) == "Undoing of a day. Done."
+
     @pytest.mark.parametrize(("language", "cases"), [("en", ENGLISH), ("fr", FRENCH)])
     def test_units_and_numbers_are_those_of_the_reader(self, language, cases):
         with translation.override(language):

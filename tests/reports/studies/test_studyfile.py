@@ -829,9 +829,19 @@ def test_the_area_is_read_from_the_files_beside_the_study_file() -> None:
     assert (alone.zones, alone.geojson) == (("Centre",), None)
 
 
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_cells_may_be_as_a_spreadsheet_in_french_writes_them(delimiter: str) -> None:
+    rows = ("Cellule Longitude Latitude zone", "A 6,8 47,6 Centre", "B 6.9 47.7 ")
+    cells = "\n".join(row.replace(" ", delimiter) for row in rows)
+    found = parse(CELLS_ALONE, cells_csv=cells).area.cells
+    assert [(each.cell_id, each.lon, each.lat, each.zone) for each in found] == [
+        ("A", 6.8, 47.6, "Centre"), ("B", 6.9, 47.7, None),
+    ]  # fmt: skip
+
+
 def test_a_broken_line_of_cells_is_named() -> None:
     for old, new, expected in (
-        ("cell_id,", "cell,", "line 1: must name the column cell_id (comma separated), got"),
+        ("cell_id,lon", "antenna,x", "line 1: must name the columns cell_id, lon and lat, as in cell_id,lon,lat,zone; missing: cell_id, lon, got"),
         ("valid_to\n", "valid_too\n", 'line 1: unknown column, did you mean "valid_to"?, got "valid_too"'),
         ("valid_to\n", "zone\n", 'line 1: must name each column once, got "zone"'),
         ("A,6.8", "A,east", 'line 2, lon: must be a number of degrees from -180 to 180, got "east"'),
