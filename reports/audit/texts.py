@@ -120,7 +120,7 @@ API_WORDS = {
     "places": pgettext_lazy("what the API gave", "places"),
     "places_grid": pgettext_lazy("what the API gave", "places on the grid"),
 }
-# What batches do that read no file.
+# Batches without a file, by their kind.
 WITHOUT_FILE = {
     "void_day": _("Undoing of a day."),
     "close_days": _("Closing of days."),
