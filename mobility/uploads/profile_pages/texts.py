@@ -2,13 +2,14 @@
 
 from collections.abc import Collection, Sequence
 from decimal import Decimal
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 from django.utils.formats import date_format
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from mobility.extracts.profiles.ages import BIRTH_YEAR
-from mobility.extracts.profiles.definition import DEFAULT, OPT_OUT, SUBSCRIBERS, Profile
+from mobility.extracts.profiles.definition import DEFAULT, OPT_OUT, SUBSCRIBERS, Profile, ValueTable
 from mobility.extracts.profiles.parse import bad_share_of
 from mobility.extracts.profiles.preview import ShownColumn, rejections
 from mobility.extracts.profiles.rules import ValueRule
@@ -38,6 +39,9 @@ KINDS = {
 }
 
 
+CODES_SHOWN: Final = 8
+
+
 def profile_words(profile: Profile, definition: StudyDefinition) -> dict[str, Any]:
     """Describe a profile for a page; facts are (title, text), columns (what, name)."""
     titles = {indicator.slug: indicator.shown_name for indicator in definition.static_indicators}
@@ -61,7 +65,17 @@ def profile_words(profile: Profile, definition: StudyDefinition) -> dict[str, An
     most = gettext("Maximum share of rejected rows (the file is refused if it exceeds this share)")
     facts.append((most, f"{profile.max_bad_share:f}"))
     sentence, kind = str(BUILT_IN.get(profile.name, "")), str(KINDS[profile.kind])
-    return {"name": profile.name, "sentence": sentence, "kind": kind, "facts": facts, "columns": columns}
+    texts = [(titles[slug], _codes_words(table)) for slug, table in profile.tables.items() if table.codes]
+    return {
+        "name": profile.name, "sentence": sentence, "kind": kind, "facts": facts, "columns": columns,
+        "texts": texts,
+    }  # fmt: skip
+
+
+def _codes_words(table: ValueTable) -> str:
+    """The first texts that a column may hold."""
+    codes = [code.decode(errors="replace") for code in islice(table.codes, CODES_SHOWN)]
+    return ", ".join(codes) + (", …" if len(table.codes) > CODES_SHOWN else "")
 
 
 def rejected_words(

@@ -60,6 +60,8 @@ def test_a_file_that_failed_says_what_was_expected_and_leads_to_a_new_profile(cl
     expected = "Columns that the profile default expects"
     says(show(client, uploaded), expected, "Subscriber msisdn", "Event time time")
     entry_of(client, uploaded, "Other reasons")
+    Batch.objects.update(rows_read=9)  # its columns are there
+    says(show(client, uploaded), "Time format ISO 8601", "Values of Age young, old", "Copy this profile")
     Batch.objects.update(profile="gone")  # with the attributes that a later plan does not ask for
     assert link not in html_of(client, url_of(uploaded))
 
@@ -121,7 +123,7 @@ def test_a_file_in_whose_dates_day_and_month_are_swapped_is_not_done(client, stu
         says(
             shown, "No rows counted No rows were counted, because the dates in the file are outside",
             "The file covers Mon 1 Jan 2024, and the study covers Wed 1 May 2024 to Fri 3 May 2024",
-            hint, "Columns that the profile default expects", "Create a profile from this file",
+            hint, "Columns that the profile default expects", "Copy this profile",
         )  # fmt: skip
         lacks(shown, "Done", "Checked", "value is unusual", "Choose the file again to publish it")
         lacks(html_of(client, url_of(batch)), "message--success")
