@@ -72,6 +72,11 @@ def p_value(value: float) -> str:
     return f"= {decimal(value, decimals=3)}"
 
 
+def colon() -> str:
+    """Return the sign between a name and what is said of it; in French with a space before it."""
+    return ":" if _is_english() else "\u00a0:"
+
+
 def decimal_sign() -> str:
     """Return the decimal sign of the active language."""
     return _decimal_sign(get_language())

@@ -112,7 +112,7 @@ def _noisy_totals(study: Study, asked: Mapping[str, Any], *, limit: int) -> str:
     if now is None or then is None or sides[0] == sides[1] or not are_closed:
         return ""
     titles = " / ".join(window_title(study, side) for side in sides)
-    words = f"{titles}: {texts.noisy_total_words(now, then)}"
+    words = f"{titles}{formats.colon()} {texts.noisy_total_words(now, then)}"
     return f"{words} {texts.counted_days(limit)}" if limit < study.days else words
 
 

@@ -190,7 +190,7 @@ def _noisy_title(study: Study, window: Window, days: str, n_visitors: int | None
 def _title(days: str, n_visitors: int | None) -> str:
     if not n_visitors:
         status = Status.SUPPRESSED if n_visitors is None else Status.NOT_COLLECTED
-        return f"{days}: {formats.status_word(status)}"
+        return f"{days}{formats.colon()} {formats.status_word(status)}"
     return gettext("%(days)s: %(visitors)s visitors") % {
         "days": days,
         "visitors": formats.number(n_visitors),

@@ -49,6 +49,9 @@ for function in (
     register.filter(function)
 
 
+register.simple_tag(formats.colon)
+
+
 @register.simple_tag
 def second_person_days() -> int:
     """Days for which an account counts as belonging to anyone who created or changed it."""

@@ -137,10 +137,12 @@ def _words(tile: Shown) -> str:
     """All that a tile says, in words."""
     parts = [tile.title, tile.blank, tile.tile.text, tile.summary]
     for fact in tile.facts:
-        parts.append(f"{fact.label}: {fact.value or formats.status_word(fact.status)} {fact.more}")
+        parts.append(
+            f"{fact.label}{formats.colon()} {fact.value or formats.status_word(fact.status)} {fact.more}"
+        )
     for day in tile.days:
         word = formats.status_word(day.status) if day.visitors is None else formats.counted(day.visitors)
-        parts.append(f"{formats.day_title(day.date)}: {word}")
+        parts.append(f"{formats.day_title(day.date)}{formats.colon()} {word}")
     for name, value, _, interval in tile.rows:
         if value:
             parts.append(f"{name}: {value} ({interval})" if interval else f"{name}: {value}")

@@ -94,7 +94,8 @@ def _add_notes(document: Document, selection: Selection) -> None:
 
 
 def _note(study: Study, note: DayNote) -> str:
-    return f"{formats.day_title(study.date_of(note.day))}: {note.get_kind_display()}. {note.text}"
+    day = formats.day_title(study.date_of(note.day))
+    return f"{day}{formats.colon()} {note.get_kind_display()}. {note.text}"
 
 
 def _key_facts(selection: Selection) -> list[tuple[str, str]]:

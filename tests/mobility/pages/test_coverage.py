@@ -269,7 +269,12 @@ class TestOfFiles:  # checks of real files, from the upload to the page and to t
         assert batch.state == Batch.State.DONE, batch.failure
         text = shown(client, batch)
         says(text, "Earliest event Wed 1 May 2024, 08:00:00 (UTC+02:00)", "Duplicates 2 of 43 (4.7%)")
-        says(text, "Latest event Wed 1 May 2024, 23:59:59 (UTC+02:00)", "Subscribers 11", "FR-999 2")
+        says(
+            text,
+            "Latest event Wed 1 May 2024, 23:59:59 (UTC+02:00)",
+            "before the visitor rule 11",
+            "FR-999 2",
+        )
         says(text, "area 43 of 47 (91.5%)")  # 40 + 3; the cells of five others are unknown, strange or empty
         says(text, "They count as outside the area: 3 of 47 (6.4%)", "Otherwise, you need not do anything")
         says(text, "age 2 of 48 (4.2%) cell 1 of 48 (2.1%) msisdn 0 of 48 (0.0%) time 0 of 48 (0.0%)")

@@ -66,6 +66,11 @@ def test_a_file_that_failed_says_what_was_expected_and_leads_to_a_new_profile(cl
     assert link not in html_of(client, url_of(uploaded))
 
 
+def test_in_french_a_space_stands_before_a_colon(client, study, uploaded):
+    shown = html_of(client, STUDY_URL, **{"accept-language": "fr"})
+    assert "default\u00a0: complet" in shown and "default:" not in shown
+
+
 def entry_of(client, batch, title):
     """Check that the page of a failed batch links to the entry of its reason in the served help."""
     found = re.search(r'href="(/help/runbook/[^"#]+)#([^"]+)"', html_of(client, url_of(batch)))
