@@ -274,5 +274,5 @@ def _undone_days(batch: Batch) -> str:
         day__in=batch.days_touched, finished_at__gt=batch.finished_at or timezone.now(),
     )  # fmt: skip
     calendar = calendar_of(batch.study_id)
-    days = sorted(set(undone.values_list("day", flat=True)))
-    return ", ".join(day_title(calendar.date_of(day)) for day in days if day is not None)
+    days = sorted({day for day in undone.values_list("day", flat=True) if day is not None})
+    return ", ".join(day_title(calendar.date_of(day)) for day in days)
