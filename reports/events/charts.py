@@ -1,6 +1,7 @@
 """Figures of events by period."""
 
 from collections.abc import Sequence
+from datetime import date
 from typing import Any
 
 from django.utils.translation import gettext
@@ -33,8 +34,12 @@ def shares_figure(periods: Sequence[PeriodReport], *, shown: Sequence[int]) -> d
 
 
 def _tick(name: str) -> str:
-    """Name of a period in two lines: the year, and the rest."""
-    return chart_text(name).replace("-", "<br>", 1)
+    """Name of a period in two lines: the month, day, week or quarter, and the year."""
+    year, _, rest = name.partition("-")
+    if rest and rest[0].isdigit():
+        day = date.fromisoformat(f"{name}-01"[:10])
+        rest = formats.short_month(day) if len(rest) == 2 else formats.short_day(day)
+    return "<br>".join(map(chart_text, filter(None, (rest, year))))
 
 
 def _hover(period: PeriodReport, estimate: Estimate) -> str:

@@ -20,6 +20,7 @@ from mobility.batches.outcomes import notes_for_reader
 from mobility.batches.pages.progress import batch_progress
 from mobility.batches.queries import study_head
 from reports.estimates.queries import Window, window_report
+from reports.events import charts
 from reports.models import Indicator, LedgerEntry, LedgerKind, Study
 from reports.privacy.statement.document import privacy_statement
 from reports.sharing.actions import create_token
@@ -129,6 +130,12 @@ def test_links_of_the_pages_lead_somewhere(filled, reader):
 
 
 FIRST = {"day": "2023-12-20", "week": "2023-W51", "month": "2023-12", "quarter": "2023-Q4", "year": "2023"}
+
+
+def test_the_axis_names_each_period_and_its_year():
+    names = ("2023-12-20", "2023-12", "2023-W51", "2023-Q4", "2023")
+    shown = ["20 Dec<br>2023", "Dec<br>2023", "W51<br>2023", "Q4<br>2023", "2023"]
+    assert [charts._tick(name) for name in names] == shown
 
 
 def test_a_period_is_the_estimate_of_the_sum_of_its_days(filled, reader):
