@@ -172,6 +172,7 @@ def test_categories_not_above_zero_are_summed_up(reader) -> None:
     others = [each for each in report.estimates if each not in found]
     assert rest.frequency == pytest.approx(sum(each.frequency for each in others))
     assert sum(each.consistent for each in grouped) == pytest.approx(1)
+    assert "differ slightly" in answer.content.decode() and "differ slightly" not in html
     # noise of the parts cancels out: independent errors would add up to more
     assert rest.std_error < np.sqrt(sum(each.std_error**2 for each in others))
     assert rest.ci_low < rest.frequency < rest.ci_high
