@@ -93,8 +93,8 @@ STEPS: Final[dict[str, tuple[Promise, tuple[str, ...], tuple[str, ...]]]] = {
         ("plan.mechanism", "plan.unit", "plan.epsilon"),
         (
             "plan.epsilon_profile", "plan.epsilon_first", "plan.hash_cells", "plan.window_days",
-            "plan.presence_epsilon", "plan.presence_days", "plan.tallies", "slots.epsilon_day",
-            "slots.slots_per_day",
+            "plan.presence_epsilon", "plan.presence_days", "plan.tallies", "plan.discloses_values",
+            "slots.epsilon_day", "slots.slots_per_day",
         ),
     ),
     "classes": (gettext_lazy("Classes of subscribers (optional)"), (), ()),

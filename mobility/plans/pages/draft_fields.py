@@ -66,6 +66,7 @@ LABELS: Final[dict[str, Promise]] = {
     "plan.presence_epsilon": gettext_lazy("Presence epsilon (optional)"),
     "plan.presence_days": gettext_lazy("Maximum days counted per subscriber (with presence epsilon)"),
     "plan.tallies": gettext_lazy("Additional exact counts"),
+    "plan.discloses_values": gettext_lazy("Disclose values that are not sensitive"),
     "plan.class_column": gettext_lazy("Column with the class of the subscriber"),
     "class.name": gettext_lazy("Name"),
     "class.epsilon": gettext_lazy("Epsilon of the class"),
@@ -145,6 +146,10 @@ HINTS: Final[dict[str, Promise | str]] = {
         "Enter a number lower than epsilon. This number limits what one report reveals. Epsilon "
         "limits what all reports with the same value reveal together. If you leave this field empty, "
         "half of epsilon is used."
+    ),
+    "plan.discloses_values": gettext_lazy(
+        "Needed for indicators that protect only sensitive categories: their answers disclose all other "
+        "categories of a person, without noise."
     ),
     "plan.window_days": gettext_lazy(
         "Each person answers daily indicators at most once in this many consecutive days. Any such days "
@@ -264,6 +269,7 @@ CONTROLS: Final = {
     "unit": "select",
     "noise": "select",
     "hash_cells": "select",
+    "discloses_values": "select",
     "tallies": "select",
     "derive": "select",
     "report": "select",
@@ -464,6 +470,11 @@ def _options(part: str) -> list[tuple[str, str]]:
         return [(each, _noise_words(each)) for each in SLOT_NOISES]
     if part == "hash_cells":
         return [("", gettext("two, by default")), *((each, cells_words(each)) for each in HASH_CELLS)]
+    if part == "discloses_values":
+        return [
+            ("", gettext("no")),
+            ("true", gettext("yes, if a second person approves the plan")),
+        ]
     if part == "report":
         return [
             ("", gettext("Threshold: whether the person's value is at or above one threshold")),

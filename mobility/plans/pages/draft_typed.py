@@ -177,6 +177,11 @@ def _number(text: str) -> Any:
         return text
 
 
+def _yes(text: str) -> Any:
+    """True or False as TOML writes them, or the text for the parser to complain of."""
+    return {"true": True, "false": False}.get(text, text)
+
+
 def whole(text: str) -> Any:
     return int(text) if _WHOLE.fullmatch(text) else text
 
@@ -227,6 +232,7 @@ PLAN: Final[Keys] = {
     "hash_cells": str,
     "window_days": whole,
     "class_column": str,
+    "discloses_values": _yes,
 }
 SLOTS: Final[Keys] = {
     "minutes": whole,
@@ -310,4 +316,6 @@ def _text(value: Any) -> str:
         return "\n".join(f"{name}: {category}" for name, of in groups for category in of)
     if isinstance(value, list):
         return "\n".join(map(str, value))
+    if isinstance(value, bool):
+        return str(value).lower()
     return format(value.normalize(), "f") if isinstance(value, Decimal) else str(value)

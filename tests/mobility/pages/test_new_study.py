@@ -236,6 +236,15 @@ def test_classes_are_made_in_the_form_and_errors_stand_at_their_fields(client):
     assert made.plan.class_column == "contract"
 
 
+def test_a_plan_may_disclose_values_by_the_form(client):
+    walk = Walk(client)
+    walk.change(plan__discloses_values="true")
+    assert "discloses_values = true" in walk.text
+    assert fields_of(walk.html)["plan.discloses_values"] == "true"
+    walk.change(plan__discloses_values="")
+    assert "discloses_values" not in walk.text
+
+
 def test_what_classes_lack_is_said_in_the_end(client):
     walk = Walk(client)
     walk.html = client.post(
