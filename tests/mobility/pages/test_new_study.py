@@ -480,6 +480,7 @@ def test_the_simulator_shows_the_errors_of_classes_and_gives_them_to_a_new_study
     start = f"mechanism=smp-oue&indicators=1&categories=96&days=1&stay=1&visitors=1000000{rows}"
     html, walk = new_study_of(client, start)
     says(html, "0.264 points", "0.130 points", "0.396 points", "Everyone at epsilon 0.5")
+    says(html, "With classes, only their epsilons count.")
     says(html, "a class with the largest epsilon (Class 1)", "Class 2: 60.0% of visitors, epsilon 1")
     lacks(html, "Find the epsilon for a target error")
     walk.change()
