@@ -27,6 +27,7 @@ from mobility.vault.queries import find_study
 from mobility.workers import app as workers_app
 from reports.studies.studyfile import StudyDefinition
 from reports.studies.tally_models import Publication, Tally, VisitorTally
+from reports.transfer.studies import ON_SERVER, Approval
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/certificate.schema.json").read_text())
 MASTER_KEY = bytes(range(32))
@@ -142,8 +143,8 @@ def pipelines(definition: StudyDefinition) -> Iterator[Callable[..., Pipeline]]:
     """Make studies with a known key, so that tallies of two runs can be compared byte for byte."""
     queue: deque[tuple[str, ...]] = deque()
 
-    def make(*, n_shards: int = 2, **changes: object) -> Pipeline:
-        create_study(replace(definition, **changes), by="test")
+    def make(*, n_shards: int = 2, approval: Approval = ON_SERVER, **changes: object) -> Pipeline:
+        create_study(replace(definition, **changes), by="test", approval=approval)
         study = find_study(str(changes.get("slug", definition.slug)))
         # As few as show that there are several: each costs a batch two dozen statements.
         study.n_shards = n_shards
