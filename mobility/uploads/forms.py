@@ -10,7 +10,7 @@ from django.http import QueryDict
 from mobility.batches.quality.words import files_words
 from mobility.batches.queries import StudyDay
 from mobility.vault.models.subscribers import VaultDay
-from reports.base.formats import day_title
+from reports.base.formats import colon, day_title
 
 Choices = list[tuple[int, str]]
 
@@ -55,7 +55,7 @@ def void_form(
 ) -> DayForm:
     """Undoing takes everything back that was uploaded for a day; `files` names it by day and source."""
     choices = [
-        (day, f"{title}: {files_words(files[day])}" if day in files else title)
+        (day, f"{title}{colon()} {files_words(files[day])}" if day in files else title)
         for day, title in _choices([each for each in days if each.can_be_undone])
     ]
     return DayForm(data, choices=choices, name="void")

@@ -72,7 +72,7 @@ def _rows(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, str]]]
     delimiter = max(DELIMITERS, key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     try:
-        header = [SYNONYMS.get(column.lower(), column) for column in next(reader, [])]
+        header = [_known(column) for column in next(reader, [])]
         if not _is_header(header, problems):
             return
         for values in reader:
@@ -93,6 +93,12 @@ def _rows(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, str]]]
         problems.add(
             f"line {reader.line_num}", Reason(_("must be valid CSV: %(problem)s"), problem=str(error))
         )
+
+
+def _known(column: str) -> str:
+    """Return a column by its name here, also in capitals; an unknown one as it is."""
+    name = SYNONYMS.get(column.lower(), column.lower())
+    return name if name in COLUMNS else column
 
 
 def _is_header(header: list[str], problems: Problems) -> bool:

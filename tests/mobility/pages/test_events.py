@@ -89,6 +89,14 @@ def test_the_card_of_an_administrator_promises_nothing_about_people(filled, pers
     assert "all values of an event together" in shown and "all of a person" not in shown
 
 
+def test_no_day_of_it_waits_for_more_files(filled, person):
+    olga = signed_in(person("olga", Role.OPERATOR))
+    shown = olga.get(f"/operator/{SLUG}/").content.decode()
+    assert re.search(
+        r'<div class="field" hidden>\s*<label class="check"><input type="checkbox" id="upload-more"', shown
+    )
+
+
 def test_home_lists_it(filled, person):
     assert f'href="{PAGE}"' in signed_in(person("ann", Role.ANALYST)).get("/").content.decode()
 

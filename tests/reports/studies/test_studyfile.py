@@ -831,7 +831,7 @@ def test_the_area_is_read_from_the_files_beside_the_study_file() -> None:
 
 @pytest.mark.parametrize("delimiter", [";", "\t"])
 def test_cells_may_be_as_a_spreadsheet_in_french_writes_them(delimiter: str) -> None:
-    rows = ("Cellule Longitude Latitude zone", "A 6,8 47,6 Centre", "B 6.9 47.7 ")
+    rows = ("Cellule Longitude LAT Zone", "A 6,8 47,6 Centre", "B 6.9 47.7 ")
     cells = "\n".join(row.replace(" ", delimiter) for row in rows)
     found = parse(CELLS_ALONE, cells_csv=cells).area.cells
     assert [(each.cell_id, each.lon, each.lat, each.zone) for each in found] == [
