@@ -72,5 +72,5 @@ def test_answers_disclose_what_is_not_sensitive_and_name_it_for_no_one_else(make
     counts = np.frombuffer(pipeline.tallies()["place"], "<i8").reshape(shape)
     clinic, shelter, shop, park = union(counts, first_day=1, last_day=DAYS).tolist()
     assert clinic + shelter + shop + park == 400
-    assert 0 < shop < 100 and 0 < park < 100  # who is there says so, or names a sensitive place
+    assert 0 < shop < 100 and 0 < park < 100  # a person in a shop says so, or names a sensitive place
     assert clinic + shelter > 200
