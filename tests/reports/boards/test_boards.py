@@ -176,6 +176,10 @@ class TestArranging:
         still = re.findall(r'id="tile-(\d+)"(?:(?!id="tile-).)*?value="(up|down)" disabled', html, re.DOTALL)
         assert still == [("1", "up"), ("11", "down")]
 
+    def test_a_map_says_whom_it_does_not_show(self, reader, board, rich):
+        tile = reader.get(address(board)).content.decode().split('id="tile-9"')[1].split("</figure>")[0]
+        assert re.search(r"<dt>Not on the map</dt><dd>NR: ", tile)
+
     def test_a_map_keeps_the_classes_that_were_chosen(self, reader, board, rich):
         def legend():
             html = reader.get(address(board)).content.decode()

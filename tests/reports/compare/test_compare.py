@@ -272,6 +272,7 @@ def test_the_totals_are_compared_below_the_verdict_and_are_exact(reader) -> None
     days = "from=2024-05-31&to=2024-06-02&with_from=2024-05-30&with_to=2024-05-31"
     page = words(reader.get(f"/studies/fair-2024/gender/compare/?{days}"))
     assert page.index(texts.summary(found)) < page.index(said)
+    assert "Values are unbiased" in page
     turned = texts.total_words(by_windows(study.indicators.get(slug="gender"), CALM, BUSY))
     assert f"{abs(now - then):,} {'fewer' if word == 'more' else 'more'} visitors in total" in turned
     same = replace(found, reference=replace(found.reference, n_visitors=now))

@@ -110,6 +110,7 @@ class TestPublicPage:
         assert set(re.findall(r'(?:action|href)="(/(?!static)[^"]*)"', html)) == {"/language/"}
         inside = words(reader.get(f"/studies/fair-2024/gender/?{WINDOW}"))
         shares = re.findall(r"\d+\.\d%", words(response))
+        assert "count the operator's subscribers" in words(response).split("Share of visitors")[0]
         assert len(shares) > 6 and set(shares) <= set(re.findall(r"\d+\.\d%", inside))
         assert html.count('class="dots__true"') == 58  # e / (e + 2): the chance of a true answer
         plain, details = html.split("<summary>Details of the protection")
