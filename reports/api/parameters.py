@@ -35,6 +35,10 @@ WithTo = Annotated[
     Day | None, Query(alias="with_to", description="last day to compare with; default: the same day")
 ]
 Format = Annotated[Literal["json", "csv"], Query(description="csv: one row per estimate")]
+Group = Annotated[
+    Literal["all", "groups"],
+    Query(description="groups: totals of the study's groups of categories; default: all categories"),
+]
 Limit = Annotated[int, Query(ge=1, le=PAGE_MAX, description="entries per page")]
 SquareLimit = Annotated[int, Query(ge=1, le=SQUARES_MAX, description="entries per page")]
 AllSquares = Annotated[bool, Query(alias="all", description="true: include empty squares")]

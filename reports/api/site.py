@@ -39,6 +39,7 @@ from reports.api.parameters import (
     Days,
     Format,
     From,
+    Group,
     LevelName,
     Limit,
     Number,
@@ -59,8 +60,11 @@ from reports.api.records import indicator_record, outages_of, study_line, study_
 from reports.api.scenarios import scenario_answer
 from reports.base.problems import ProblemError
 from reports.estimates.fingerprints import state_of
+from reports.estimates.groups import in_groups
+from reports.estimates.options import GROUPS
 from reports.estimates.queries import (
     Window,
+    WindowReport,
     indicator_reports,
     single_days_of,
     study_summaries,
@@ -200,15 +204,16 @@ def estimates(
     first: From = None,
     last: To = None,
     format: Format = "json",  # noqa: A002 - named so in addresses
+    group: Group = "all",
 ) -> HttpResponseBase:
     """The report of one window: each category with its share, its visitors and their intervals."""
-    refuse_unknown(request, "from", "to", "format")
+    refuse_unknown(request, "from", "to", "format", "group")
     found = _indicator(request, study, indicator)
     window = window_between(found.study, first, last)
     return answer(
         request,
         state=state_of([found.study]),
-        build=lambda: one_report(window_report(found, window), file_format=format),
+        build=lambda: one_report(_shown(window_report(found, window), group), file_format=format),
     )
 
 
@@ -222,12 +227,13 @@ def days(
     limit: Limit = PAGE,
     offset: Offset = 0,
     format: Format = "json",  # noqa: A002 - named so in addresses
+    group: Group = "all",
 ) -> HttpResponseBase:
     """A report for each day of the study."""
-    refuse_unknown(request, "limit", "offset", "format")
+    refuse_unknown(request, "limit", "offset", "format", "group")
     found = _indicator(request, study, indicator)
     page = Page(limit=limit, offset=offset)
-    return _reports(request, found, single_days_of(found.study), page=page, file_format=format)
+    return _reports(request, found, single_days_of(found.study), page=page, file_format=format, group=group)
 
 
 @api.get(
@@ -242,12 +248,13 @@ def windows(
     limit: Limit = PAGE,
     offset: Offset = 0,
     format: Format = "json",  # noqa: A002 - named so in addresses
+    group: Group = "all",
 ) -> HttpResponseBase:
     """A report for each run of consecutive days, by first and last day."""
-    refuse_unknown(request, "limit", "offset", "format")
+    refuse_unknown(request, "limit", "offset", "format", "group")
     found = _indicator(request, study, indicator)
     page = Page(limit=limit, offset=offset)
-    return _reports(request, found, windows_of_indicator(found), page=page, file_format=format)
+    return _reports(request, found, windows_of_indicator(found), page=page, file_format=format, group=group)
 
 
 @api.get(
@@ -617,16 +624,26 @@ def openapi(request: HttpRequest) -> HttpResponseBase:
 
 
 def _reports(
-    request: HttpRequest, found: Indicator, asked: Sequence[Window], *, page: Page, file_format: str
+    request: HttpRequest,
+    found: Indicator,
+    asked: Sequence[Window],
+    *,
+    page: Page,
+    file_format: str,
+    group: str,
 ) -> HttpResponseBase:
     most = max(1, ESTIMATES_MAX // len(found.categories))
     bounded = Page(limit=min(page.limit, most), offset=page.offset)
 
     def build() -> Any:
-        reports = indicator_reports(found, list(bounded.cut(asked)))
+        reports = [_shown(each, group) for each in indicator_reports(found, list(bounded.cut(asked)))]
         return page_of_reports(request, reports, page=bounded, count=len(asked), file_format=file_format)
 
     return answer(request, state=[state_of([found.study]), found.pk], build=build)
+
+
+def _shown(report: WindowReport, group: str) -> WindowReport:
+    return in_groups(report) if group == GROUPS else report
 
 
 def _indicator(request: HttpRequest, study_slug: str, slug: str) -> Indicator:

@@ -19,6 +19,8 @@ _FIRST_LINES = 5  # without a choice: bands of more hide each other
 
 Choices = dict[str, tuple[str, ...]]
 VALUES: Final = "values"
+GROUP: Final = "group"
+GROUPS: Final = "groups"
 VALUES_CHOICES: Final = ("consistent", "unbiased")
 CHOICES: Final[Choices] = {
     "view": ("both", "chart", "table", "map"),
@@ -27,7 +29,7 @@ CHOICES: Final[Choices] = {
     VALUES: VALUES_CHOICES,
     "layer": ("estimate", "uncertainty"),
     "classes": ("round", "quantile", "equal"),
-    "group": ("all", "found", "groups"),
+    GROUP: ("all", "found", GROUPS),
 }
 DAYS_CHOICES: Final[Choices] = {
     "show": ("daily", "cumulative"),
@@ -84,7 +86,7 @@ class ReportOptions(_Options):
     values : "consistent" ones add up to 100%; "unbiased" estimates may be negative
     layer : what the colours of a map stand for: the estimate, or half of the width of its interval
     classes : bounds of a map's colours: "round" numbers, "quantile" for as many zones each, or "equal" widths
-    group : "all" categories, those "found" and the sum of the others, or the study's "groups"; not in files
+    group : "all" categories, those "found" and the sum of the others, or the study's "groups"
     """
 
     choices = CHOICES
@@ -220,6 +222,11 @@ def reports_of(days: Window | None, reports: Sequence[WindowReport]) -> list[Win
 def max_shown(options: DaysOptions) -> int:
     """Return the maximum number of categories of a chart."""
     return MAX_MULTIPLES if options.form == "multiples" else MAX_LINES
+
+
+def asks_for_groups(query: QueryDict) -> bool:
+    """Return whether an address asks for the groups of the study."""
+    return query.get(GROUP) == GROUPS
 
 
 def asked_values(query: QueryDict) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Final, Self
 from django.http import QueryDict
 
 from reports.base.later import later
-from reports.estimates.options import DaysOptions, ReportOptions, asked_categories
+from reports.estimates.options import DaysOptions, ReportOptions, asked_categories, asks_for_groups
 from reports.estimates.queries import Window, WindowReport, windows_of_indicator
 from reports.exports.boards.selection import select_board
 from reports.exports.bundle import Reports, bundle_of
@@ -64,8 +64,8 @@ class Recipe:
     ending : of its format
     indicator : slug; "" of the whole study and of places
     first_day, last_day : numbers of the days of a window, or of those that a page of days shows; 0 = all
-    options : how its page shows it, as a part of an address; "" for data; of movements which they
-        are, of a scenario what is asked, of a board which one
+    options : how its page shows it, as a part of an address; of data only whether they are of groups; of
+        movements which they are, of a scenario what is asked, of a board which one
     """
 
     scope: str
@@ -211,6 +211,7 @@ def _selected(study: Study, recipe: Recipe) -> Selection:
         options=DaysOptions.from_query(query),
         categories=categories,
         days=recipe.window if recipe.first_day else None,
+        by_group=asks_for_groups(query),
     )
 
 

@@ -8,7 +8,9 @@ from enum import StrEnum
 from django.utils.translation import gettext
 
 from reports.base import formats
+from reports.estimates.groups import in_groups
 from reports.estimates.options import (
+    GROUPS,
     DaysOptions,
     ReportOptions,
     reports_of,
@@ -108,9 +110,11 @@ class Selection:
 
 
 def select_window(indicator: Indicator, window: Window, *, options: ReportOptions = _AS_IT_IS) -> Selection:
-    """One indicator in one window; WindowError if it does not have it."""
+    """One indicator in one window, or its groups if the options say so; WindowError if it has none."""
     report = window_report(indicator, window)
     name = f"{indicator.study.slug}_{indicator.slug}_{report.first_date}_{report.last_date}"
+    if options.group == GROUPS:
+        report, name = in_groups(report), f"{name}_groups"
     return Selection(scope=Scope.WINDOW, study=indicator.study, name=name, reports=(report,), options=options)
 
 
@@ -120,10 +124,16 @@ def select_days(
     options: DaysOptions = _EACH_DAY,
     categories: Sequence[int] = (),
     days: Window | None = None,
+    by_group: bool = False,
 ) -> Selection:
-    """One indicator on each day, or, if the options say so, up to each; `days`: only these of its study."""
+    """One indicator, or its groups, on each day, or, if the options say so, up to each.
+
+    `days`: only these of its study. WindowError if there are no groups.
+    """
     reports = reports_of(days, indicator_reports(indicator, windows_shown(indicator, options=options)))
     ending = "cumulative" if reports[-1].window.days > 1 else "days"
+    if by_group:
+        reports, ending = [in_groups(each) for each in reports], f"groups_{ending}"
     if days is not None:
         ending += f"_{reports[0].last_date}_{reports[-1].last_date}"
     return Selection(

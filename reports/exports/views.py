@@ -20,13 +20,27 @@ from reports.compare.query import (
     kind_of,
     measure_of,
 )
-from reports.estimates.options import DaysOptions, ReportOptions, asked_categories
+from reports.estimates.options import (
+    GROUP,
+    GROUPS,
+    DaysOptions,
+    ReportOptions,
+    asked_categories,
+    asks_for_groups,
+)
 from reports.estimates.picker import asked_days, requested_window
 from reports.estimates.queries import UnionNotAvailableError, WindowError, check_union, visitor_unions
 from reports.exports.errors import ExportError
 from reports.exports.file_views import file_of_study, file_response, format_or_404, refused
 from reports.exports.findings.comparisons import comparison_findings
-from reports.exports.formats.choosing import COMPARISON, MOVEMENT, SCENARIO
+from reports.exports.formats.choosing import (
+    COMPARISON,
+    MOVEMENT,
+    SCENARIO,
+    Format,
+    group_formats,
+    has_groups,
+)
 from reports.exports.recipes import BUNDLE, POPULATION, Recipe
 from reports.exports.selection import Scope
 from reports.movement.query import NAMES
@@ -52,6 +66,8 @@ def download_window(
     indicator = _indicator(request, slug, indicator_slug)
     found = format_or_404(Scope.WINDOW, file_format)
     study = indicator.study
+    if (text := _no_groups(request, Scope.WINDOW, found)) is not None:
+        return refused(ExportError(text))
     try:
         window = requested_window(request.GET, indicator=indicator, visitors=visitor_unions(study))
         check_union(indicator, window)
@@ -63,7 +79,7 @@ def download_window(
         indicator=indicator.slug,
         first_day=window.first_day,
         last_day=window.last_day,
-        options=ReportOptions.from_query(request.GET).query("") if found.is_drawn else "",
+        options=ReportOptions.from_query(request.GET).query("") if found.is_drawn else _of_data(request),
     )
     return file_response(request, study, recipe)
 
@@ -73,7 +89,9 @@ def download_days(request: HttpRequest, slug: str, indicator_slug: str, file_for
     """One indicator on each day that the page shows; what is drawn as the page shows it."""
     indicator = _indicator(request, slug, indicator_slug)
     found = format_or_404(Scope.DAYS, file_format)
-    options = ""
+    if (text := _no_groups(request, Scope.DAYS, found)) is not None:
+        return refused(ExportError(text))
+    options = _of_data(request)
     if found.is_drawn:
         categories = asked_categories(request.GET, n_categories=len(indicator.categories))
         chosen = urlencode([("category", code) for code in categories])
@@ -170,6 +188,18 @@ def download_statement(request: HttpRequest, slug: str) -> HttpResponse:
     found = privacy_statement(study, with_names=sees_all(request.user))
     text = json.dumps(found, indent=1, ensure_ascii=False)
     return attachment(text, content_type="application/json", name=f"{study.slug}_statement.json")
+
+
+def _of_data(request: HttpRequest) -> str:
+    """Options of data: only whether they are groups."""
+    return urlencode({GROUP: GROUPS}) if asks_for_groups(request.GET) else ""
+
+
+def _no_groups(request: HttpRequest, scope: Scope, found: Format) -> str | None:
+    """Return why a file cannot have the groups that the address asks for."""
+    if not asks_for_groups(request.GET) or has_groups(scope, found):
+        return None
+    return gettext("Groups of categories are available as %(names)s only.") % {"names": group_formats()}
 
 
 def _indicator(request: HttpRequest, slug: str, indicator_slug: str) -> Indicator:

@@ -3,13 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from django import template
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
+from reports.estimates.options import GROUP, GROUPS
 from reports.exports.formats.choosing import (
     FLOWS,
     HEXAGONS,
@@ -18,6 +19,7 @@ from reports.exports.formats.choosing import (
     PRESENCE,
     Format,
     formats_for,
+    has_groups,
 )
 from reports.exports.selection import Scope
 from reports.maps.zones import shared_zones
@@ -191,6 +193,8 @@ def _address(context: Any, scope: Scope, found: Format) -> str:
     slugs = [study.slug, context["indicator"].slug, found.ending]
     if scope == Scope.WINDOW:
         query = context["full_query" if found.is_drawn else "query"]
+        if context.get("by_group") and not found.is_drawn and has_groups(scope, found):
+            query = f"{query}&{urlencode({GROUP: GROUPS})}"
         return f"{reverse('reports:indicator_file', args=slugs)}?{query}"
     address = reverse("reports:days_file", args=slugs)
     query = context["kept_with_categories" if found.is_drawn else "kept_days"]

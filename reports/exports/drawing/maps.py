@@ -14,7 +14,7 @@ from matplotlib.path import Path as Outline
 
 from reports.base import formats
 from reports.base.status import Status
-from reports.estimates.options import ordered, shown_value
+from reports.estimates.options import GROUPS, ordered, shown_value
 from reports.exports.drawing.canvas import COLOURS, WIDTH_IN, Box, new_figure
 from reports.exports.drawing.letters import legible
 from reports.exports.drawing.zone_names import draw_names
@@ -50,7 +50,8 @@ IN_A_ROW: Final = 4
 
 def shows_map(selection: Selection) -> bool:
     """Return whether the page of the selection shows a map, and there is one."""
-    if selection.scope != Scope.WINDOW or selection.options.view != "map":
+    options = selection.options
+    if selection.scope != Scope.WINDOW or options.view != "map" or options.group == GROUPS:
         return False
     return bool(zones.zones_of(selection.reports[0].indicator))
 

@@ -33,6 +33,7 @@ ZONES, SQUARES, HEXAGONS, MAPS = "zones", "squares", "hexagons", "maps"
 PLACES: Final = (ZONES, SQUARES, HEXAGONS, MAPS)
 
 _DRAWN: Final = frozenset({"pdf", "png", "svg"})
+_WITH_GROUPS: Final = ("csv", "xlsx", "json", "parquet")
 _TYPES: Final = {
     "csv": ("CSV", CONTENT_TYPES["csv"]),
     "xlsx": ("XLSX", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
@@ -88,6 +89,16 @@ class Format:
     def is_drawn(self) -> bool:
         """Return whether it shows the page in its order and measure; all others are in plan order."""
         return self.ending in _DRAWN
+
+
+def has_groups(scope: str, found: Format) -> bool:
+    """Return whether a format can have the groups of categories; the others are about codes or shapes."""
+    return found.ending in _WITH_GROUPS or (scope == Scope.WINDOW and found.is_drawn)
+
+
+def group_formats() -> str:
+    """Names of the formats of data with groups, for texts."""
+    return ", ".join(map(format_name, _WITH_GROUPS))
 
 
 def formats_for(scope: str, *, has_zones: bool = False) -> list[Format]:

@@ -15,13 +15,13 @@ from ldp.estimation.partial.regions import region_variance
 from reports.compare.queries import NotComparableError, windows_test
 from reports.dpia import dpia_pack
 from reports.dpia.markdown import to_markdown
+from reports.estimates.groups import report_by_group
 from reports.estimates.loading import DisclosedError, load, tallies_of
 from reports.estimates.queries import Window, indicator_reports, surely_present, window_report
 from reports.exports.bundle import bundle_of
 from reports.exports.errors import ExportError
 from reports.forecasts.series import category_days
 from reports.models import Plan, Study
-from reports.pages.grouping import report_by_group
 from reports.privacy.plan_changes import Direction, plan_changes
 from reports.privacy.statement.document import privacy_statement
 from reports.scenario.population import PopulationError, synthesise

@@ -1001,19 +1001,19 @@ class Operations(Caller):
         found: IndicatorRecord = self.get(f"studies/{segment(study)}/indicators/{segment(indicator)}", {})
         return found
 
-    def estimates(self, study: str, indicator: str, *, from_: str | None = None, to: str | None = None) -> Report:
+    def estimates(self, study: str, indicator: str, *, from_: str | None = None, to: str | None = None, group: Literal["all", "groups"] | None = None) -> Report:
         """Estimates for one window (date range)."""
-        found: Report = self.get(f"studies/{segment(study)}/indicators/{segment(indicator)}/estimates", {"from": from_, "to": to})
+        found: Report = self.get(f"studies/{segment(study)}/indicators/{segment(indicator)}/estimates", {"from": from_, "to": to, "group": group})
         return found
 
-    def days(self, study: str, indicator: str, *, limit: int | None = None, offset: int | None = None) -> ReportPage:
+    def days(self, study: str, indicator: str, *, limit: int | None = None, offset: int | None = None, group: Literal["all", "groups"] | None = None) -> ReportPage:
         """Estimates for all days."""
-        found: ReportPage = self.get(f"studies/{segment(study)}/indicators/{segment(indicator)}/days", {"limit": limit, "offset": offset})
+        found: ReportPage = self.get(f"studies/{segment(study)}/indicators/{segment(indicator)}/days", {"limit": limit, "offset": offset, "group": group})
         return found
 
-    def windows(self, study: str, indicator: str, *, limit: int | None = None, offset: int | None = None) -> ReportPage:
+    def windows(self, study: str, indicator: str, *, limit: int | None = None, offset: int | None = None, group: Literal["all", "groups"] | None = None) -> ReportPage:
         """Estimates for all windows (date ranges)."""
-        found: ReportPage = self.get(f"studies/{segment(study)}/indicators/{segment(indicator)}/windows", {"limit": limit, "offset": offset})
+        found: ReportPage = self.get(f"studies/{segment(study)}/indicators/{segment(indicator)}/windows", {"limit": limit, "offset": offset, "group": group})
         return found
 
     def number(self, study: str, indicator: str, *, from_: str | None = None, to: str | None = None, with_from: str | None = None, with_to: str | None = None) -> NumberAnswer:
