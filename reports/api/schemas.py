@@ -204,6 +204,7 @@ class FlowRow(Strict):
     std_error: Share
     ci_low: Share
     ci_high: Share
+    consistent: Share = Field(description="as on the page: never negative, and all pairs add up to 1")
     larger_than_noise: Literal["yes", "no"] | None = Field(description="null for totals")
     status: Status
 

@@ -154,6 +154,7 @@ def _row(
         "std_error": figure.std_error,
         "ci_low": figure.ci_low,
         "ci_high": figure.ci_high,
+        **({} if of_moves else {"consistent": figure.consistent}),
         **({} if flows.balanced is None else {"moves_balanced": _balanced(flows, origin, destination)}),
         "larger_than_noise": None if is_listed is None else "yes" if is_listed else "no",
         "status": str(figure.status),

@@ -30,7 +30,7 @@ def movement_findings(found: Movement) -> Findings:
         rows=[*_totals(found), *_figures(found)],
         after=tail_of(found.report),
         kinds=dict.fromkeys(_DAYS, Holds.DAY)
-        | dict.fromkeys(("value", "ci_low", "ci_high", "market_share"), Holds.NUMBER),
+        | dict.fromkeys(("value", "ci_low", "ci_high", "consistent", "market_share"), Holds.NUMBER),
         codes={"interval": interval_codes()},
     )
 
@@ -102,6 +102,7 @@ def _estimate(estimate: Derived, *, is_exact: bool) -> dict[str, Any]:
         "value": estimate.value,
         "ci_low": estimate.ci_low,
         "ci_high": estimate.ci_high,
+        "consistent": estimate.consistent,
         "interval": "exact" if is_exact else "at_least",
         "status": estimate.status,
     }
@@ -117,6 +118,7 @@ def _record(
     value: float | None = None,
     ci_low: float | None = None,
     ci_high: float | None = None,
+    consistent: float | None = None,
     **days: str | None,
 ) -> Record:
     """One row, with all columns; without numbers there is no interval of any kind."""
@@ -129,6 +131,7 @@ def _record(
         "value": value,
         "ci_low": ci_low,
         "ci_high": ci_high,
+        "consistent": consistent,
         "interval": None if is_blank else interval,
         "status": str(status),
     }

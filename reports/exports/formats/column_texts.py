@@ -40,7 +40,9 @@ MEANINGS: Final[Mapping[str, str | Promise]] = {
     "column_indicator": _("Indicator in the columns of the table."),
     "combined": _("Share estimated from all answers about the indicators of the table."),
     "comparison": _("Kind of comparison."),
-    "consistent": _("The same share adjusted so that no share is negative and all shares add up to 1."),
+    "consistent": _(
+        "The same value adjusted so that no value is negative and all add up to their total (shares: to 1)."
+    ),
     "count": _("Published count of people, before scaling by the market share."),
     "coverage_80": _("Share of past figures inside the 80% forecast interval."),
     "coverage_95": _("Share of past figures inside the 95% forecast interval."),

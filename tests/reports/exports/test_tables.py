@@ -350,6 +350,7 @@ class TestMovements:
         for row, (point, estimate) in zip(rows, estimates, strict=True):
             assert (row["category"], row["value"]) == (estimate.category, estimate.value)
             assert (row["ci_low"], row["ci_high"]) == (estimate.ci_low, estimate.ci_high)
+            assert row["consistent"] == estimate.consistent
             assert (row["status"], row["value_unit"]) == (estimate.status, found.unit)
             if estimate.ci_low is not None:
                 assert row["interval"] == ("exact" if point.is_exact else "at_least")

@@ -1,5 +1,6 @@
 """Figures of flows are sums of daily estimates; their page, map, files and answers to programs."""
 
+import itertools
 import json
 import re
 from decimal import Decimal
@@ -224,6 +225,9 @@ def test_files_have_all_pairs_and_totals_and_lines_the_listed_ones(reader, study
     assert (pair["first_day"], pair["last_day"]) == ("2024-05-31", "2024-06-01")
     assert float(pair["visitors_ci_low"]) < float(pair["visitors"]) < float(pair["visitors_ci_high"])
     assert float(pair["visitors"]) == pytest.approx(found.cells[0][1].visitors)
+    shown = found.shown("consistent")
+    figures = [*itertools.chain(*shown.cells), *shown.outflow, *shown.inflow]
+    assert [float(row["consistent"]) for row in rows] == [each.share for each in figures]
     assert [row["larger_than_noise"] for row in rows].count("yes") == found.is_listed.sum()
     assert (rows[25]["destination"], rows[25]["larger_than_noise"], rows[30]["origin"]) == ("", "", "")
     assert reader.get(f"/studies/fair-2024/flows.xlsx?{query}").content[:2] == b"PK"

@@ -269,6 +269,7 @@ FlowRow = TypedDict("FlowRow", {  # noqa: UP013
     "std_error": Required[float | None],
     "ci_low": Required[float | None],
     "ci_high": Required[float | None],
+    "consistent": Required[float | None],
     "larger_than_noise": Required[Literal["yes", "no"] | None],
     "status": Required[Literal["ok", "not_reliable", "not_collected", "suppressed", "small", "outage"]],
 }, total=False)
