@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 import ldp
 from benchmarks.association import LEVEL, TOLERANCE
 from ldp.estimation.joint.linear import LinearChannel
-from ldp.estimation.joint.table_change import common_shares, table_change
-from ldp.estimation.windows import IndicatorTallies, Window, pieces_of
+from ldp.estimation.strata import windows_change
+from ldp.estimation.windows import IndicatorTallies, Window
 from ldp.protocols.projective_space import value_counts
 
 DAYS: Final = 4
@@ -68,11 +68,10 @@ def p_values(
 
 def p_value(tallies: IndicatorTallies, first: Window, second: Window) -> float:
     """P-value of two windows whose shared people are known."""
-    pieces, is_exact = pieces_of(tallies, (first, second), factors=(-1, 1), of="frequency")
-    if not is_exact or not isinstance(tallies.channel, LinearChannel):
+    found = windows_change((tallies,), (first, second))
+    if found is None:
         raise ValueError("the windows must share a known number of people")
-    common = common_shares(tallies, (first, second))
-    return table_change(pieces, channel=tallies.channel, common=common).p_value
+    return found.p_value
 
 
 def _plan(shape: tuple[int, int], *, epsilon: int) -> ldp.PlanSpec:

@@ -30,7 +30,7 @@ Intervals put together the score intervals of the terms: MOVER, Zou and Donner, 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, compress
 from typing import NamedTuple
 
 import numpy as np
@@ -128,6 +128,9 @@ class Contrast:
 
         LdpError if level is not in (0, 1).
         """
+        if not self.terms:
+            zeros = np.zeros(self.correlation.shape[-1])
+            return WindowEstimate(value=zeros, std_error=zeros, ci_low=zeros, ci_high=zeros, is_exact=True)
         columns = [_columns(term, level=level) for term in self.terms]
         factors = np.array([term.factor for term in self.terms])
         value, error, down, up = (np.stack(column) for column in zip(*columns, strict=True))
@@ -166,7 +169,7 @@ def value_covariance(f_x: ArrayLike, f_y: ArrayLike, *, sample: Sample) -> Float
     return np.asarray((noise - sampling * f_x * f_y) / n, np.float64)
 
 
-def value_difference(sample: Sample, *, reference: int, of: Quantity) -> Contrast:
+def value_difference(sample: Sample, *, reference: int, of: Quantity, total: int | None = None) -> Contrast:
     """Each value less the value `reference`, in the same window; exact.
 
     Parameters
@@ -174,6 +177,7 @@ def value_difference(sample: Sample, *, reference: int, of: Quantity) -> Contras
     sample : Sample
     reference : int; a value, in [0, domain_size); its own entry has the value and the error 0
     of : "frequency" or "visitors" (persons, unscaled)
+    total : visitors that frequencies are shares of, where the sample is of some of them
 
     Raises
     ------
@@ -198,7 +202,7 @@ def value_difference(sample: Sample, *, reference: int, of: Quantity) -> Contras
         covariance = value_covariance(f, f[reference], sample=sample)
     together = _as_correlation(covariance, variance, variance[reference])
     together[reference] = 1  # a value and itself
-    scale = 1.0 if of == "frequency" else float(sample.n_population)
+    scale = sample.n_population / (1 if of == "visitors" else total or sample.n_population)
     return Contrast(
         terms=(_Term(scale, sample), _Term(-scale, sample, reference)),
         correlation=_of_two(together),
@@ -206,7 +210,14 @@ def value_difference(sample: Sample, *, reference: int, of: Quantity) -> Contras
     )
 
 
-def day_difference(tallies: IndicatorTallies, *, day: int, baseline: Sequence[int], of: Quantity) -> Contrast:
+def day_difference(
+    tallies: IndicatorTallies,
+    *,
+    day: int,
+    baseline: Sequence[int],
+    of: Quantity,
+    totals: Sequence[int] | None = None,
+) -> Contrast:
     """A day less the mean of other days, as published; a bound.
 
     Parameters
@@ -215,6 +226,8 @@ def day_difference(tallies: IndicatorTallies, *, day: int, baseline: Sequence[in
     day : int; from 1, not in the baseline
     baseline : sequence of int; all different, at least one
     of : "frequency" or "visitors" (persons a day, unscaled)
+    totals : visitors of the day and of each day of the baseline that frequencies are shares of, where these
+        tallies are of some of them; then a day may be empty
 
     Raises
     ------
@@ -227,22 +240,30 @@ def day_difference(tallies: IndicatorTallies, *, day: int, baseline: Sequence[in
     days = [day, *baseline]
     if len(days) < 2 or len(set(days)) < len(days):
         raise LdpError(f"day and baseline must be at least two different days, got {days}")
-    samples = [sample_of(tallies, Window(each, each)) for each in days]
     factors = [1.0, *[-1 / len(baseline)] * len(baseline)]
+    if totals is not None:
+        there = [part_of(tallies, Window(each, each)).n_visitors > 0 for each in days]
+        days, totals = list(compress(days, there)), list(compress(totals, there))
+        factors = list(compress(factors, there))
+    samples = [sample_of(tallies, Window(each, each)) for each in days]
+    sizes = totals or [each.n_population for each in samples]
     return Contrast(
         terms=tuple(
-            _Term(factor * (each.n_population if of == "visitors" else 1), each)
-            for factor, each in zip(factors, samples, strict=True)
+            _Term(factor * each.n_population / (1 if of == "visitors" else size), each)
+            for factor, size, each in zip(factors, sizes, samples, strict=True)
         ),
-        correlation=_day_correlations(tallies, days, samples),
+        correlation=_day_correlations(tallies, days, samples, is_in_mean=np.array(factors) < 0),
         is_exact=False,
     )
 
 
 def baseline_mean(difference: Contrast) -> Contrast:
     """The mean that a day was compared with: what `day_difference` takes away; a bound but for one day."""
-    terms = tuple(term._replace(factor=-term.factor) for term in difference.terms[1:])
-    return Contrast(terms=terms, correlation=difference.correlation[1:, 1:], is_exact=len(terms) == 1)
+    places = [place for place, term in enumerate(difference.terms) if term.factor < 0]
+    taken = [difference.terms[place] for place in places]
+    terms = tuple(term._replace(factor=-term.factor) for term in taken)
+    correlation = difference.correlation[np.ix_(places, places)]
+    return Contrast(terms=terms, correlation=correlation, is_exact=len(terms) == 1)
 
 
 def independent_difference(
@@ -260,17 +281,27 @@ def independent_difference(
     ------
     LdpError : the numbers of values differ
     """
-    k = first.channel.domain_size
-    if second.channel.domain_size != k:
-        raise LdpError(f"second must have {k} values as the first, got {second.channel.domain_size}")
-    sizes = [1.0, 1.0]
-    if of == "visitors":
-        sizes = [scale * each.n_population for scale, each in zip(scales, (first, second), strict=True)]
-    return Contrast(
-        terms=(_Term(-sizes[0], first), _Term(sizes[1], second)),
-        correlation=_of_two(np.zeros(k)),
-        is_exact=True,
-    )
+    return classes_difference([first], [second], of=of, scales=scales)
+
+
+def classes_difference(
+    first: Sequence[Sample],
+    second: Sequence[Sample],
+    *,
+    of: Quantity,
+    scales: tuple[float, float] = (1.0, 1.0),
+) -> Contrast:
+    """As `independent_difference` where each study has a sample of each of its classes, of other people."""
+    k = first[0].channel.domain_size
+    terms = []
+    for sign, scale, samples in zip((-1, 1), scales, (first, second), strict=True):
+        weight = scale if of == "visitors" else 1 / sum(each.n_population for each in samples)
+        terms += [_Term(sign * each.n_population * weight, each) for each in samples]
+    for term in terms:
+        if term.sample.channel.domain_size != k:
+            raise LdpError(f"second must have {k} values as the first, got {term.sample.channel.domain_size}")
+    apart = np.broadcast_to(np.eye(len(terms))[..., np.newaxis], (len(terms), len(terms), k))
+    return Contrast(terms=tuple(terms), correlation=apart, is_exact=True)
 
 
 def sample_of(tallies: IndicatorTallies, window: Window) -> Sample:
@@ -282,16 +313,23 @@ def sample_of(tallies: IndicatorTallies, window: Window) -> Sample:
     return Sample(counts=counts, n_reports=n_reports, n_population=n_visitors, channel=tallies.channel)
 
 
-def _day_correlations(tallies: IndicatorTallies, days: Sequence[int], samples: Sequence[Sample]) -> Floats:
+def _day_correlations(
+    tallies: IndicatorTallies,
+    days: Sequence[int],
+    samples: Sequence[Sample],
+    *,
+    is_in_mean: NDArray[np.bool_],
+) -> Floats:
     """Correlations of a day and its baseline, shape (J, J, domain_size), on the side that widens the error.
 
-    That is the least one of the first day with another, and the largest one of two others.
+    That is the least one of the day with one of the mean, and the largest one of two of these.
     """
+    if not samples:
+        return np.zeros((0, 0, tallies.channel.domain_size))
     f = np.stack([np.clip(each.estimates().frequency, 0, 1) for each in samples])
     variance = np.stack([each.variance(row) for each, row in zip(samples, f, strict=True)])
     sampled = np.stack([each.sampling_variance(row) for each, row in zip(samples, f, strict=True)])
-    in_mean = np.arange(len(days)) > 0
-    is_sum = np.logical_and.outer(in_mean, in_mean)
+    is_sum = np.logical_and.outer(is_in_mean, is_in_mean)
     least, largest = _shared_reports(tallies, days, samples)
     noise = pure_variance([0, 1], n_reports=1, n_population=1, channel=tallies.channel)
     n_reports = np.array([each.n_reports for each in samples], np.float64)

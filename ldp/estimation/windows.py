@@ -133,7 +133,13 @@ class _Term(NamedTuple):
 
 
 def window_difference(
-    tallies: IndicatorTallies, *, first: Window, second: Window, of: Quantity, level: float = 0.95
+    tallies: IndicatorTallies,
+    *,
+    first: Window,
+    second: Window,
+    of: Quantity,
+    level: float = 0.95,
+    totals: tuple[int, int] | None = None,
 ) -> WindowEstimate:
     """Per category, the second window less the first.
 
@@ -143,6 +149,7 @@ def window_difference(
     first, second : Window; in any order, may overlap
     of : "frequency" or "visitors"
     level : float; of the interval, in (0, 1)
+    totals : visitors of both windows that frequencies are shares of, where these tallies are of some of them
 
     Raises
     ------
@@ -157,7 +164,7 @@ def window_difference(
     sampling error of a static indicator can only make a difference more certain, so it is left out; that of a
     daily one may do the opposite, and is counted in full (Cauchy and Schwarz).
     """
-    return _combine(tallies, (first, second), factors=(-1, 1), of=of, level=level)
+    return _combine(tallies, (first, second), factors=(-1, 1), of=of, level=level, totals=totals)
 
 
 def window_sum(
@@ -212,8 +219,9 @@ def _combine(
     factors: tuple[int, int],
     of: Quantity,
     level: float,
+    totals: tuple[int, int] | None = None,
 ) -> WindowEstimate:
-    pieces, is_exact = pieces_of(tallies, windows, factors=factors, of=of)
+    pieces, is_exact = pieces_of(tallies, windows, factors=factors, of=of, totals=totals)
     terms = [_term(tallies, scale, part, level=level) for scale, part in pieces]
     if is_exact:
         return _total(terms, correlation=np.zeros(tallies.counts.shape[0]), is_exact=True)
@@ -229,6 +237,7 @@ def pieces_of(
     factors: tuple[int, int],
     of: Quantity,
     is_split: bool = True,
+    totals: tuple[int, int] | None = None,
 ) -> tuple[list[tuple[float, Part]], bool]:
     """Independent parts that a sum is made of, each with its factor; else both windows, and False.
 
@@ -236,19 +245,20 @@ def pieces_of(
     ----------
     factors : of the windows in the sum
     is_split : False = both windows in any case
+    totals : as of `window_difference`
 
     Raises
     ------
-    NoReportsError : a window has no reports
+    NoReportsError : a window has no reports; with totals, it has visitors all the same
     """
     parts = [part_of(tallies, window) for window in windows]
     for window, part in zip(windows, parts, strict=True):
-        if part.n_reports < 1:
+        if part.n_reports < 1 and (part.n_visitors or totals is None):
             raise NoReportsError(f"window {window.first_day}..{window.last_day} must have reports, got 0")
-    scales = [
-        factor / (part.n_visitors if of == "frequency" else 1)
-        for factor, part in zip(factors, parts, strict=True)
-    ]
+    sizes = (1, 1) if of == "visitors" else totals or [part.n_visitors for part in parts]
+    scales = [factor / size for factor, size in zip(factors, sizes, strict=True)]
+    if not all(part.n_visitors for part in parts):  # nothing is shared
+        return [(scale, part) for scale, part in zip(scales, parts, strict=True) if part.n_visitors], True
     early, late = sorted(windows)
     is_known = tallies.kind == "static" or early.first_day == late.first_day
     if is_split and is_known and early.touches(late):
@@ -334,6 +344,24 @@ def _length(lengths: Sequence[Floats], signs: Sequence[int], correlation: Floats
     return np.asarray(np.sqrt(np.maximum(square, 0)), np.float64)
 
 
+def independent_sum(found: Sequence[WindowEstimate]) -> WindowEstimate:
+    """Sum of one or more estimates about different people; its interval is put together as in the module."""
+    if len(found) == 1:
+        return found[0]
+
+    def length(reaches: list[Floats]) -> Floats:
+        return np.asarray(np.sqrt(np.sum(np.square(reaches), axis=0)), np.float64)
+
+    value = np.asarray(np.sum([each.value for each in found], axis=0), np.float64)
+    return WindowEstimate(
+        value=value,
+        std_error=length([each.std_error for each in found]),
+        ci_low=value - length([each.value - each.ci_low for each in found]),
+        ci_high=value + length([each.ci_high - each.value for each in found]),
+        is_exact=all(each.is_exact for each in found),
+    )
+
+
 def visitors_of_part(tallies: IndicatorTallies, part: Part, *, name: str, level: float) -> WindowEstimate:
     """Visitors of a part, per category; exact. NoReportsError, with the name, if none of them reported."""
     zeros = np.zeros(tallies.counts.shape[0])
@@ -344,17 +372,28 @@ def visitors_of_part(tallies: IndicatorTallies, part: Part, *, name: str, level:
     return _total([_term(tallies, 1.0, part, level=level)], correlation=zeros, is_exact=True)
 
 
-def parts_difference(tallies: IndicatorTallies, *, parts: tuple[Part, Part], level: float) -> WindowEstimate:
+def parts_difference(
+    tallies: IndicatorTallies,
+    *,
+    parts: tuple[Part, Part],
+    level: float,
+    totals: tuple[int, int] | None = None,
+) -> WindowEstimate:
     """Per category, the share in the second part less that in the first, which has other people; exact.
+
+    totals : visitors that these are shares of, where the parts are some of them; then a part may be empty
 
     NoReportsError if a part has none; FewVisitorsError if it has too few visitors to be shown.
     """
-    if any(part.n_reports < 1 for part in parts):
-        raise NoReportsError("both parts must have reports, got 0 of one")
-    terms = [
-        _term(tallies, sign / part.n_visitors, part, level=level)
-        for sign, part in zip((-1, 1), parts, strict=True)
+    sizes = totals or tuple(part.n_visitors for part in parts)
+    signed = [
+        (sign / size, part)
+        for sign, size, part in zip((-1, 1), sizes, parts, strict=True)
+        if part.n_visitors or totals is None
     ]
+    if any(part.n_reports < 1 for _, part in signed):
+        raise NoReportsError("both parts must have reports, got 0 of one")
+    terms = [_term(tallies, scale, part, level=level) for scale, part in signed]
     return _total(terms, correlation=np.zeros(tallies.counts.shape[0]), is_exact=True)
 
 

@@ -2,7 +2,7 @@
 
 Two windows tell a difference d of a category if they find it in 80% of cases, at the level of the table's
 test: d >= (z(1 - 0.05 / 2k) + z(0.8)) s, as in the simulator (`smallest_difference`), with the exact
-standard error s of their difference (`window_difference`) and k categories. Only errors of other windows are
+standard error s of their difference (`windows_difference`) and k categories. Only errors of other windows are
 looked at, never what they differ by: so it is not a search for a difference.
 """
 
@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp.errors import LdpError
-from ldp.estimation.contrasts import sample_of
 from ldp.estimation.multiple import smallest_found
-from ldp.estimation.windows import IndicatorTallies, window_difference
+from ldp.estimation.strata import Strata, window_shares, windows_difference
 from reports.base.status import Status, estimates_status
 from reports.compare.queries import Comparison, Kind
-from reports.estimates.queries import Estimate, Window, reports_with_tallies
+from reports.estimates.queries import Estimate, Window, reports_with_strata
 from reports.studies.names import in_language
 
 Floats = NDArray[np.float64]
@@ -64,10 +63,10 @@ def better_windows(comparison: Comparison) -> Proposal | None:
     """
     if comparison.kind != Kind.WINDOWS or comparison.n_held:
         return None
-    [(_, tallies)] = reports_with_tallies([comparison.report.indicator], [[]])
+    [(_, strata)] = reports_with_strata([comparison.report.indicator], [[]])
     found: list[Proposal] = []
     for windows in _candidates(comparison):
-        smallest = _smallest(tallies, windows)
+        smallest = _smallest(strata, windows)
         if smallest is None:
             continue
         found.append(_proposal(comparison, windows, smallest))
@@ -76,15 +75,15 @@ def better_windows(comparison: Comparison) -> Proposal | None:
     return min(found, key=lambda each: each.smallest / abs(each.observed or 1), default=None)
 
 
-def _smallest(tallies: IndicatorTallies, windows: Pair) -> Floats | None:
+def _smallest(strata: Strata, windows: Pair) -> Floats | None:
     """Return what each category must differ by; None where a window has no figures that are reliable."""
     try:
         for window in windows:
-            shares = sample_of(tallies, window).estimates()
+            shares = window_shares(strata, window)
             ends = {"ci_low": shares.ci_low.tolist(), "ci_high": shares.ci_high.tolist()}
             if estimates_status(Status.OK, **ends) != Status.OK:
                 return None
-        error = window_difference(tallies, first=windows[1], second=windows[0], of="frequency").std_error
+        error = windows_difference(strata, first=windows[1], second=windows[0], of="frequency").std_error
     except LdpError:
         return None
     return smallest_found(error, n_tests=len(error))

@@ -7,7 +7,6 @@ scaled, and judged: one by one at 95%, and over all rows of a table together (Ho
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -15,23 +14,20 @@ from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from ldp.errors import FewReportsError
-from ldp.estimation.contrasts import (
-    baseline_mean,
-    day_difference,
-    independent_difference,
-    sample_of,
-    value_difference,
-)
+from ldp.estimation.contrasts import Contrast, baseline_mean, classes_difference
 from ldp.estimation.joint.association import MAX_TESTED_CELLS, Association
-from ldp.estimation.joint.table_change import common_shares, table_change
 from ldp.estimation.multiple import excludes_zero, holm
-from ldp.estimation.windows import (
-    IndicatorTallies,
-    Quantity,
-    WindowEstimate,
-    pieces_of,
-    window_difference,
+from ldp.estimation.strata import (
+    Strata,
+    days_difference,
+    has_shares,
+    samples_of,
+    sum_of,
+    values_difference,
+    windows_change,
+    windows_difference,
 )
+from ldp.estimation.windows import Quantity, WindowEstimate
 from reports.base.status import Status, estimates_status
 from reports.estimates.queries import (
     LEVEL,
@@ -39,7 +35,7 @@ from reports.estimates.queries import (
     Window,
     WindowReport,
     has_small,
-    reports_with_tallies,
+    reports_with_strata,
     single_days_of,
 )
 from reports.studies.models import Indicator, Study
@@ -76,7 +72,6 @@ class Reason(StrEnum):
     BLANK = "blank"
     NOISY = "noisy"
     NUMBER = "number"
-    CLASSES = "classes"
     GROUPS = "groups"
     SMALL = "small"
     NO_BASELINE = "no_baseline"
@@ -203,12 +198,12 @@ def compare_windows(indicator: Indicator, window: Window, reference: Window, *, 
     """
     if window == reference:
         raise NotComparableError(Reason.SAME_WINDOWS)
-    (((report, other), tallies),) = _read([indicator], [[window, reference]])
-    _check_readable(report, other)
-    intervals = _scaled(_between_windows(tallies, window, reference, of=of), indicator, of=of)
+    (((report, other), strata),) = _read([indicator], [[window, reference]])
+    _check_readable(strata, report, other)
+    intervals = _scaled(_between_windows(strata, window, reference, of=of), indicator, of=of)
     rows = _shown(report, other)
     found = _comparison(Kind.WINDOWS, report, other, of=of, intervals=intervals, rows=rows)
-    return replace(found, overall=_overall(tallies, (report, other)))
+    return replace(found, overall=_overall(strata, (report, other)))
 
 
 def windows_test(
@@ -220,28 +215,27 @@ def windows_test(
     """
     if window == reference:
         raise NotComparableError(Reason.SAME_WINDOWS)
-    (((report, other), tallies),) = _read([indicator], [[window, reference]])
-    _check_readable(report, other)
-    return report, other, _overall(tallies, (report, other))
+    (((report, other), strata),) = _read([indicator], [[window, reference]])
+    _check_readable(strata, report, other)
+    return report, other, _overall(strata, (report, other))
 
 
-def _overall(tallies: IndicatorTallies, reports: tuple[WindowReport, WindowReport]) -> Association | NoTest:
+def _overall(strata: Strata, reports: tuple[WindowReport, WindowReport]) -> Association | NoTest:
     """Test all categories together; not where it is unknown which reports both windows share."""
     if has_small(reports):
         return NoTest.SMALL
-    if tallies.channel.domain_size > MAX_TESTED_CELLS:
+    if strata[0].channel.domain_size > MAX_TESTED_CELLS:
         return NoTest.MANY
     early, late = sorted(report.window for report in reports)
-    if tallies.kind == "daily" and early.first_day != late.first_day:
+    if strata[0].kind == "daily" and early.first_day != late.first_day:
         return NoTest.FIRST_DAYS
-    pieces, is_exact = pieces_of(tallies, (early, late), factors=(-1, 1), of="frequency")
-    if not is_exact:
-        return NoTest.FEW if early.touches(late) else NoTest.SHARED_PEOPLE
     try:
-        common = common_shares(tallies, (early, late))
-        return table_change(pieces, channel=tallies.channel, common=common)  # type: ignore[arg-type]
+        found = windows_change(strata, (early, late))
     except FewReportsError:
         return NoTest.FEW
+    if found is None:
+        return NoTest.FEW if early.touches(late) else NoTest.SHARED_PEOPLE
+    return found
 
 
 def compare_categories(
@@ -256,21 +250,21 @@ def compare_categories(
     """
     if category == reference:
         raise NotComparableError(Reason.SAME_CATEGORIES)
-    (((report,), tallies),) = _read([indicator], [[window]])
-    _check_readable(report)
+    (((report,), strata),) = _read([indicator], [[window]])
+    _check_readable(strata, report)
     codes = range(len(indicator.categories))
     if report.estimates[reference].is_hidden:
         raise NotComparableError(Reason.SMALL)
     rows = np.array([code != reference and category in (None, code) for code in codes]) & _shown(report)
     if not rows.any():
         raise NotComparableError(Reason.SMALL)
-    contrast = value_difference(sample_of(tallies, window), reference=reference, of=of)
+    contrasts = values_difference(strata, window, reference=reference, of=of)
     comparison = _comparison(
         Kind.CATEGORIES,
         report,
         report,
         of=of,
-        intervals=_scaled(_levels(contrast.estimate), indicator, of=of),
+        intervals=_scaled(_total(contrasts), indicator, of=of),
         rows=rows,
         references=[_value(report.estimates[reference], of=of)] * len(codes),
     )
@@ -288,20 +282,20 @@ def compare_baseline(
     others = [other.first_day for other in single_days_of(indicator.study) if other.first_day != day]
     chosen = [other for other in others if baseline is None or other in baseline]
     asked = [Window(other, other) for other in (day, *chosen)]
-    (((report, *reports), tallies),) = _read([indicator], [asked], full=1)
-    _check_readable(report)
-    readable = [other for other in reports if other.status in READABLE]
+    (((report, *reports), strata),) = _read([indicator], [asked], full=1)
+    _check_readable(strata, report)
+    readable = [other for other in reports if _is_readable(strata, other)]
     if not readable:
         raise NotComparableError(Reason.NO_BASELINE)
     days = [other.window.first_day for other in readable]
-    contrast = day_difference(tallies, day=day, baseline=days, of=of)
-    intervals = _levels(contrast.estimate)
+    contrasts = days_difference(strata, day=day, baseline=days, of=of)
+    intervals = _total(contrasts)
     if len(days) == 1:  # perhaps they touch: then it is exact
-        intervals = _between_windows(tallies, report.window, readable[0].window, of=of)
-    mean = _scaled(_levels(baseline_mean(contrast).estimate), indicator, of=of)(LEVEL)
-    shares = (
-        contrast if of == "frequency" else day_difference(tallies, day=day, baseline=days, of="frequency")
-    )
+        intervals = _between_windows(strata, report.window, readable[0].window, of=of)
+    mean = _scaled(_total([baseline_mean(each) for each in contrasts]), indicator, of=of)(LEVEL)
+    if of != "frequency":
+        contrasts = days_difference(strata, day=day, baseline=days, of="frequency")
+    shares = sum_of([baseline_mean(each) for each in contrasts], level=LEVEL)
     comparison = _comparison(
         Kind.BASELINE,
         report,
@@ -309,7 +303,7 @@ def compare_baseline(
         of=of,
         intervals=_scaled(intervals, indicator, of=of),
         rows=_shown(report, *readable),
-        references=_means(mean, shares=baseline_mean(shares).estimate(level=LEVEL)),
+        references=_means(mean, shares=shares),
     )
     left_out = tuple(other for other in chosen if other not in days)
     return replace(comparison, baseline=tuple(days), left_out=left_out)
@@ -327,15 +321,15 @@ def compare_studies(
     """
     if not _has_same_categories(indicator, other):
         raise NotComparableError(Reason.OTHER_CATEGORIES)
-    (((report,), tallies), ((reference,), other_tallies)) = _read(
+    (((report,), strata), ((reference,), other_strata)) = _read(
         [indicator, other], [[window], [other_window]]
     )
-    _check_readable(report, reference)
+    _check_readable(strata, report)
+    _check_readable(other_strata, reference)
     order = [other.categories.index(category) for category in indicator.categories]
-    sample = sample_of(other_tallies, other_window)
-    contrast = independent_difference(
-        replace(sample, counts=sample.counts[order]),
-        sample_of(tallies, window),
+    contrast = classes_difference(
+        [replace(each, counts=each.counts[order]) for each in samples_of(other_strata, other_window)],
+        samples_of(strata, window),
         of=of,
         scales=(1 / float(other.study.market_share), 1 / float(indicator.study.market_share)),
     )
@@ -344,7 +338,7 @@ def compare_studies(
         report,
         reference,
         of=of,
-        intervals=_levels(contrast.estimate),
+        intervals=_total([contrast]),
         rows=_shown(
             report, replace(reference, estimates=tuple(reference.estimates[place] for place in order))
         ),
@@ -369,24 +363,27 @@ def _has_same_categories(indicator: Indicator, other: Indicator) -> bool:
 
 def _read(
     indicators: Sequence[Indicator], windows: Sequence[Sequence[Window]], *, full: int | None = None
-) -> list[tuple[list[WindowReport], IndicatorTallies]]:
-    """Read reports and tallies; NotComparableError if classes or groups have different channels."""
-    if any(each.study.classes for each in indicators):
-        raise NotComparableError(Reason.CLASSES)
+) -> list[tuple[list[WindowReport], Strata]]:
+    """Read reports and tallies; NotComparableError if groups have different channels."""
     if any(each.protect for each in indicators):
         raise NotComparableError(Reason.GROUPS)
-    return reports_with_tallies(indicators, windows, full=full)
+    return reports_with_strata(indicators, windows, full=full)
 
 
-def _check_readable(*reports: WindowReport) -> None:
+def _check_readable(strata: Strata, *reports: WindowReport) -> None:
     for report in reports:
         if report.study.presence is not None:
             # The noise of days that two windows share is not taken apart yet: no interval would be right.
             raise NotComparableError(Reason.NOISY)
         if report.cuts is not None:
             raise NotComparableError(Reason.NUMBER)
-        if report.status not in READABLE:
+        if not _is_readable(strata, report):
             raise NotComparableError(Reason.BLANK, report)
+
+
+def _is_readable(strata: Strata, report: WindowReport) -> bool:
+    """Return whether there are shares: there are none where no one of a class reported."""
+    return report.status in READABLE and has_shares(strata, report.window)
 
 
 def _shown(*reports: WindowReport) -> Mask:
@@ -398,14 +395,12 @@ def _shown(*reports: WindowReport) -> Mask:
     return np.asarray(shown, np.bool_)
 
 
-def _between_windows(
-    tallies: IndicatorTallies, window: Window, reference: Window, *, of: Quantity
-) -> Intervals:
-    return _levels(partial(window_difference, tallies, first=reference, second=window, of=of))
+def _between_windows(strata: Strata, window: Window, reference: Window, *, of: Quantity) -> Intervals:
+    return lambda level: windows_difference(strata, first=reference, second=window, of=of, level=level)
 
 
-def _levels(estimate: Callable[..., WindowEstimate]) -> Intervals:
-    return lambda level: estimate(level=level)
+def _total(contrasts: Sequence[Contrast]) -> Intervals:
+    return lambda level: sum_of(contrasts, level=level)
 
 
 def _scaled(intervals: Intervals, indicator: Indicator, *, of: Quantity) -> Intervals:

@@ -368,11 +368,6 @@ def not_comparable(error: NotComparableError) -> str:
             "This study hides small categories, so this comparison is not shown. Choose other days or "
             "categories."
         ),
-        Reason.CLASSES: gettext(
-            "Comparisons are not available for this study yet, because its classes answer with different "
-            "epsilons. Compare the intervals in the report instead. If two intervals do not overlap, the "
-            "figures differ."
-        ),
         Reason.GROUPS: gettext(
             "Comparisons are not available for this indicator yet, because its answers disclose groups or "
             "categories. Compare the intervals in the report instead. If two intervals do not "

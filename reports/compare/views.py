@@ -90,9 +90,8 @@ def _answer(
             if kind == Kind.WINDOWS
             else "",
         }
-    if indicator.study.classes or indicator.protect:
-        unlike = Reason.CLASSES if indicator.study.classes else Reason.GROUPS
-        reason = texts.not_comparable(NotComparableError(unlike))
+    if indicator.protect:
+        reason = texts.not_comparable(NotComparableError(Reason.GROUPS))
         return {"state": "not_comparable", "reason": reason, "total_words": ""}
     if not is_complete(query, kind):
         return {"state": "ask"}

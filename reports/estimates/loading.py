@@ -177,6 +177,23 @@ def _names_one(channel: AnswerChannel) -> bool:
     return isinstance(channel, GrrChannel | TwoRoundGrr | SensitiveChannel)
 
 
+def strata_of(loaded: Loaded) -> tuple[IndicatorTallies, ...]:
+    """Return tallies of each class of people; without classes those of all. DisclosedError as below."""
+    if not loaded.classes:
+        return (tallies_of(loaded),)
+    return tuple(
+        IndicatorTallies(
+            counts=each.counts,
+            n_reports=each.n_reports,
+            visitors=each.visitors,
+            kind=loaded.spec.kind,
+            channel=each.channel,
+            small_cell=loaded.indicator.study.small_cell,
+        )
+        for each in loaded.classes
+    )
+
+
 def tallies_of(loaded: Loaded) -> IndicatorTallies:
     """Return tallies as input of the library's comparisons; only of exact counts; of a number by code.
 

@@ -24,7 +24,7 @@ from ldp.protocols.numbers.wave import WaveChannel
 from ldp.protocols.partial.regions import RegionChannel
 from ldp.protocols.partial.sensitive import SensitiveChannel
 from reports.base.status import Status, estimates_status, is_suppressed, window_status
-from reports.estimates.loading import Loaded, load, tallies_of
+from reports.estimates.loading import Loaded, load, strata_of, tallies_of
 from reports.estimates.models import DayNote
 from reports.estimates.noise import Figures
 from reports.estimates.small_categories import Hidden, below, hidden_categories, windows_inside
@@ -276,6 +276,14 @@ def reports_with_tallies(
     """
     found = loaded_reports(indicators, windows, full=full)
     return [(reports, tallies_of(loaded)) for reports, loaded in found]
+
+
+def reports_with_strata(
+    indicators: Sequence[Indicator], windows: Sequence[Sequence[Window]], *, full: int | None = None
+) -> list[tuple[list[WindowReport], tuple[IndicatorTallies, ...]]]:
+    """As `reports_with_tallies`, with the tallies of each class of people."""
+    found = loaded_reports(indicators, windows, full=full)
+    return [(reports, strata_of(loaded)) for reports, loaded in found]
 
 
 def loaded_reports(

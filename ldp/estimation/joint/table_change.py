@@ -23,44 +23,29 @@ from ldp.errors import FewReportsError
 from ldp.estimation.estimators import ENDLESS, pure_frequencies
 from ldp.estimation.joint.association import Association, chi_square_tail, contrasts
 from ldp.estimation.joint.linear import LinearChannel, frequency_covariances
-from ldp.estimation.unions import union
-from ldp.estimation.windows import IndicatorTallies, Part, Window
+from ldp.estimation.windows import Part
 
 LEAST_SUPPORT: Final = 5  # reports that support a value which no one has, on average: then sums are normal
 
 
-def common_shares(tallies: IndicatorTallies, windows: Sequence[Window]) -> NDArray[np.float64]:
-    """Shares of all values if two windows have the same: the mean of their consistent estimates."""
-    found = []
-    for window in windows:
-        days = window._asdict()
-        sizes = {
-            "n_reports": int(union(tallies.n_reports, **days)),
-            "n_population": int(union(tallies.visitors, **days)),
-        }
-        counts = union(tallies.counts, **days)
-        found.append(pure_frequencies(counts, channel=tallies.channel, **sizes).consistent)
-    return np.asarray(np.mean(found, axis=0))
-
-
 def table_change(
-    pieces: Sequence[tuple[float, Part]], *, channel: LinearChannel, common: NDArray[np.float64]
+    classes: Sequence[tuple[Sequence[tuple[float, Part]], LinearChannel]], *, common: NDArray[np.float64]
 ) -> Association:
     """Test whether two windows have the same shares of all values.
 
     Parameters
     ----------
-    pieces : independent parts of the difference of frequencies, as `pieces_of` returns them
-    channel : as used for the reports
-    common : ndarray of float64, shape (domain_size,); of `common_shares`
+    classes : of each class of people the independent parts of the difference of frequencies, as `pieces_of`
+        returns them, and the channel of its reports; where there are no classes, one
+    common : ndarray of float64, shape (domain_size,); shares if both windows have the same
 
     Raises
     ------
     FewReportsError : a part has so few reports that its estimates are not nearly normal
     """
-    k = channel.domain_size
+    k = common.size
     of_values, z, variance = contrasts(k), np.zeros(k - 1), np.zeros((k - 1, k - 1))
-    for scale, part in pieces:
+    for scale, part, channel in ((*piece, channel) for pieces, channel in classes for piece in pieces):
         if part.n_reports * float(channel.q) < LEAST_SUPPORT:
             needed = int(np.ceil(LEAST_SUPPORT / float(channel.q)))
             raise FewReportsError(f"reports of a part must be at least {needed}, got {part.n_reports}")

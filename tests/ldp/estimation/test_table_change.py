@@ -34,7 +34,7 @@ def p_value(rng: np.random.Generator, *, channel: GrrChannel | FakedChannel, mov
     early, late = sizes[:2].sum(), sizes[1:].sum()
     factors = (-1 / early, 1 / late - 1 / early, 1 / late)
     common = (SIZES[0] * SHARES[0] + SIZES[1] * SHARES[1]) / SIZES[:2].sum()
-    return table_change(list(zip(factors, parts, strict=True)), channel=channel, common=common).p_value
+    return table_change([(list(zip(factors, parts, strict=True)), channel)], common=common).p_value
 
 
 @CHANNELS
