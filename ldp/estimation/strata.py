@@ -19,11 +19,13 @@ from ldp.estimation.joint.linear import LinearChannel
 from ldp.estimation.joint.table_change import table_change
 from ldp.estimation.windows import (
     IndicatorTallies,
+    Part,
     Quantity,
     Window,
     WindowEstimate,
     independent_sum,
     part_of,
+    parts_difference,
     pieces_of,
     window_difference,
 )
@@ -106,6 +108,24 @@ def windows_change(strata: Strata, windows: tuple[Window, Window]) -> Associatio
         return None
     common = np.mean([project_simplex(window_shares(strata, each).value) for each in windows], axis=0)
     return table_change([(pieces, channel) for channel, (pieces, _) in found], common=common)
+
+
+def sides_difference(
+    strata: Strata, sides: Sequence[tuple[Part, Part]], *, level: float = 0.95
+) -> WindowEstimate:
+    """Per value, the share in the second of two sides less that in the first; exact.
+
+    sides : of each class two parts with different people; a part may be empty
+
+    Raises : as of `parts_difference`
+    """
+    first, second = (sum(pair[side].n_visitors for pair in sides) for side in (0, 1))
+    return independent_sum(
+        [
+            parts_difference(each, parts=pair, level=level, totals=(first, second))
+            for each, pair in zip(strata, sides, strict=True)
+        ]
+    )
 
 
 def values_difference(

@@ -386,14 +386,12 @@ def parts_difference(
     NoReportsError if a part has none; FewVisitorsError if it has too few visitors to be shown.
     """
     sizes = totals or tuple(part.n_visitors for part in parts)
-    signed = [
-        (sign / size, part)
-        for sign, size, part in zip((-1, 1), sizes, parts, strict=True)
-        if part.n_visitors or totals is None
-    ]
-    if any(part.n_reports < 1 for _, part in signed):
+    signed = list(zip((-1, 1), sizes, parts, strict=True))
+    if totals is not None:
+        signed = [each for each in signed if each[2].n_visitors]
+    if any(part.n_reports < 1 for _, _, part in signed):
         raise NoReportsError("both parts must have reports, got 0 of one")
-    terms = [_term(tallies, scale, part, level=level) for scale, part in signed]
+    terms = [_term(tallies, sign / size, part, level=level) for sign, size, part in signed]
     return _total(terms, correlation=np.zeros(tallies.counts.shape[0]), is_exact=True)
 
 

@@ -1,7 +1,7 @@
 """Rows of a figure of movements that differ: of categories and days, all tested together.
 
 Visitors who arrive, return or leave on a day are a part of its visitors, and the others are the rest of it.
-Both parts have their own people, so their shares are independent, with exact errors (`parts_difference`). A
+Both parts have their own people, so their shares are independent, with exact errors (`sides_difference`). A
 share or a mean of one day's visitors is compared with that of all, which is exact or has exact bounds. One
 bar for all rows (Bonferroni): at most 5 in 100 such tables have even one false difference.
 """
@@ -15,7 +15,8 @@ from ldp import Interval, WindowEstimate, day_pair_share, mean_days_present, sha
 from ldp.errors import LdpError
 from ldp.estimation.movement import leaving_part, new_part
 from ldp.estimation.multiple import smallest_found
-from ldp.estimation.windows import IndicatorTallies, Part, Window, part_of, parts_difference
+from ldp.estimation.strata import Strata, sides_difference
+from ldp.estimation.windows import IndicatorTallies, Part, Window, part_of
 from reports.base.status import Status
 from reports.estimates.queries import LEVEL
 from reports.movement.figures import Difference, Findings, Movement, Point, Proposal, Show, Unit
@@ -24,12 +25,12 @@ Floats = NDArray[np.float64]
 _WITH_WINDOWS = (Show.ARRIVALS, Show.RETURNING, Show.WINDOW)
 
 
-def findings_of(found: Movement, tallies: IndicatorTallies) -> Findings | None:
+def findings_of(found: Movement, strata: Strata) -> Findings | None:
     """Test all rows of a figure; None where it has none to test."""
     places = [place for place, point in enumerate(found.points) if _is_read(point)]
     if found.show == Show.WINDOW:
         places = places[:1]
-    tests = [(place, test) for place in places if (test := _test(found, tallies, place)) is not None]
+    tests = [(place, test) for place in places if (test := _test(found, strata, place)) is not None]
     if not tests:
         return None
     k = len(found.points[0].estimates)
@@ -41,11 +42,12 @@ def findings_of(found: Movement, tallies: IndicatorTallies) -> Findings | None:
         if low > 0 or high < 0
     ]
     differences.sort(key=lambda each: -abs(each.value))
-    proposal = None if differences or found.unit != Unit.VISITORS else _proposal(found, tallies, tests)
+    proposal = None if differences or found.unit != Unit.VISITORS else _proposal(found, strata, tests)
     return Findings(n_tests=len(tests) * k, differences=tuple(differences), proposal=proposal)
 
 
 _Rows = tuple[list[float], list[float], list[float]]
+_Sides = tuple[Part, Part]
 _Test = Callable[[float], _Rows]
 
 
@@ -53,22 +55,23 @@ def _is_read(point: Point) -> bool:
     return point.low is not None and all(each.status == Status.OK for each in point.estimates)
 
 
-def _test(found: Movement, tallies: IndicatorTallies, place: int) -> _Test | None:
+def _test(found: Movement, strata: Strata, place: int) -> _Test | None:
     """Return the differences of a place, by the level of their intervals; None where a side has none."""
     point = found.points[place]
     if found.unit != Unit.VISITORS:
-        return lambda level: _from_all(point, _of_all(found, tallies, point.day, level=level))
-    parts = _parts(found, tallies, point.day)
-    if parts is None:
+        return lambda level: _from_all(point, _of_all(found, strata, point.day, level=level))
+    sides = _sides_of(found, strata, point.day)
+    if sides is None:
         return None
-    return lambda level: _columns(parts_difference(tallies, parts=parts, level=level))
+    return lambda level: _columns(sides_difference(strata, sides, level=level))
 
 
 def _columns(found: WindowEstimate) -> _Rows:
     return found.value.tolist(), found.ci_low.tolist(), found.ci_high.tolist()
 
 
-def _of_all(found: Movement, tallies: IndicatorTallies, day: int, *, level: float) -> Interval:
+def _of_all(found: Movement, strata: Strata, day: int, *, level: float) -> Interval:
+    (tallies,) = strata
     if found.show == Show.DAYS_PRESENT:
         return mean_days_present(tallies, level=level)
     first = found.cohort or 1
@@ -84,13 +87,21 @@ def _from_all(point: Point, found: Interval) -> _Rows:
     return value.tolist(), low.tolist(), high.tolist()
 
 
-def _parts(found: Movement, tallies: IndicatorTallies, day: int) -> tuple[Part, Part] | None:
-    """The others of a day or window, and those of the figure; None where one side is empty or has few."""
+def _sides_of(found: Movement, strata: Strata, day: int) -> list[_Sides] | None:
     window = Window(*found.window) if found.window else Window(day, day)
-    return _sides(tallies, window, show=found.show)
+    return _sides(strata, window, show=found.show)
 
 
-def _sides(tallies: IndicatorTallies, window: Window, *, show: Show | None) -> tuple[Part, Part] | None:
+def _sides(strata: Strata, window: Window, *, show: Show | None) -> list[_Sides] | None:
+    """The others of a window, and those of the figure, of each class; None where a side is empty or few."""
+    found = [_of_class(each, window, show=show) for each in strata]
+    sides = [each for each in found if each is not None]
+    is_whole = len(sides) == len(found) and all(any(pair[at].n_visitors for pair in sides) for at in (0, 1))
+    return sides if is_whole else None
+
+
+def _of_class(tallies: IndicatorTallies, window: Window, *, show: Show | None) -> _Sides | None:
+    """Both sides of a class; None where one has no reports, or few visitors."""
     days = tallies.visitors.shape[-1] - 1
     try:
         everyone = part_of(tallies, window)
@@ -102,17 +113,17 @@ def _sides(tallies: IndicatorTallies, window: Window, *, show: Show | None) -> t
     except LdpError:
         return None
     sides = (part, rest) if show == Show.RETURNING else (rest, part)
-    is_told = all(side.n_reports > 0 and not tallies.is_few(side.n_visitors) for side in sides)
+    is_told = all(
+        not side.n_visitors or (side.n_reports > 0 and not tallies.is_few(side.n_visitors)) for side in sides
+    )
     return sides if is_told else None
 
 
-def _proposal(
-    found: Movement, tallies: IndicatorTallies, tests: Sequence[tuple[int, _Test]]
-) -> Proposal | None:
+def _proposal(found: Movement, strata: Strata, tests: Sequence[tuple[int, _Test]]) -> Proposal | None:
     """Return the first longer window of new and returning visitors that would tell the largest difference."""
     if found.show not in _WITH_WINDOWS:
         return None
-    days, k = tallies.visitors.shape[-1] - 1, tallies.counts.shape[0]
+    days, k = strata[0].visitors.shape[-1] - 1, strata[0].counts.shape[0]
     observed = np.array([test(LEVEL)[0] for _, test in tests])
     row, code = np.unravel_index(int(np.abs(observed).argmax()), observed.shape)
     day = found.points[tests[int(row)][0]].day
@@ -120,10 +131,10 @@ def _proposal(
     best: Proposal | None = None
     for power in range((days - 1).bit_length() + 1):
         window = Window(max(first - 2**power, 2), min(last + 2**power, days))
-        parts = _sides(tallies, window, show=Show.WINDOW)
-        if parts is None or (window.first_day, window.last_day) == (first, last):
+        sides = _sides(strata, window, show=Show.WINDOW)
+        if sides is None or (window.first_day, window.last_day) == (first, last):
             continue
-        error = parts_difference(tallies, parts=parts, level=LEVEL).std_error
+        error = sides_difference(strata, sides).std_error
         smallest = float(smallest_found(error, n_tests=k)[code])
         if best is None or smallest < best.smallest:
             best = Proposal(

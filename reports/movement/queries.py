@@ -28,11 +28,13 @@ from ldp import (
     shared_share,
     window_visitors,
 )
-from ldp.estimation.windows import IndicatorTallies
+from ldp.errors import FewVisitorsError
+from ldp.estimation.strata import Strata
+from ldp.estimation.windows import IndicatorTallies, independent_sum
 from reports.base.status import Status, estimates_status
 from reports.estimates.coverage import DayCoverage, coverage_of
 from reports.estimates.derived import KeyFigures, key_figures
-from reports.estimates.queries import LEVEL, Window, WindowError, reports_with_tallies
+from reports.estimates.queries import LEVEL, Window, WindowError, reports_with_strata
 from reports.estimates.small_cells import ShownVisitors
 from reports.movement.differences import findings_of
 from reports.movement.figures import OF_A_DAY, DayTotals, Derived, Movement, Point, Show
@@ -41,6 +43,7 @@ from reports.studies.queries import has_lasting_reports, has_unions
 
 # A daily indicator counts the value of the first day in a window: who comes has one, who leaves has none.
 _OF_DAILY: Final = (Show.ARRIVALS, Show.RETURNING, Show.WINDOW)
+_OF_CLASSES: Final = (*_OF_DAILY, Show.DEPARTURES)
 
 
 class NoMovementError(WindowError):
@@ -60,18 +63,6 @@ class NoisyTotalsError(NoMovementError):
         )
 
 
-class ClassesError(NoMovementError):
-    """Answers of the classes of the study have different noise: no error of a difference is computed."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            gettext(
-                "Arrivals, departures and returns are not available for this study yet, because its classes "
-                "answer with different epsilons."
-            )
-        )
-
-
 class GroupsToldError(NoMovementError):
     """Answers to the indicator tell the group of a category: no error of a difference is computed."""
 
@@ -86,13 +77,19 @@ class GroupsToldError(NoMovementError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Source:
-    """Tallies of one publication, with what every point needs."""
+    """Tallies of one publication, of each class of people, with what every point needs."""
 
     indicator: Indicator
-    tallies: IndicatorTallies
+    strata: Strata
     shown: ShownVisitors
     key: KeyFigures
     totals: tuple[DayTotals, ...]
+
+    @property
+    def tallies(self) -> IndicatorTallies:
+        """Tallies of all people, who have no classes."""
+        (tallies,) = self.strata
+        return tallies
 
     @property
     def days(self) -> int:
@@ -115,14 +112,17 @@ def available_shows(indicator: Indicator) -> tuple[Show, ...]:
 def _shows(indicator: Indicator, *, lasts: bool) -> tuple[Show, ...]:
     if indicator.study.days < 2 or not has_unions(indicator):
         return ()
-    return tuple(Show) if lasts else _OF_DAILY
+    if not lasts:
+        return _OF_DAILY
+    # Of shares and means, how the errors of classes go together is not worked out.
+    return _OF_CLASSES if indicator.study.classes else tuple(Show)
 
 
 def movement(
     indicator: Indicator, *, show: Show | None = None, cohort: int | None = None, window: Window | None = None
 ) -> Movement:
-    """Totals of every day, and one figure per category; NoMovementError if the study has noise or classes,
-    or answers tell the group.
+    """Totals of every day, and one figure per category; NoMovementError if the study has noise, or answers
+    disclose groups.
 
     Parameters
     ----------
@@ -134,23 +134,21 @@ def movement(
     study = indicator.study
     if study.presence is not None:
         raise NoisyTotalsError
-    if study.classes:
-        raise ClassesError
     if indicator.protect:
         raise GroupsToldError
     notes = tuple(study.day_notes.all())
     whole = Window(1, study.days if has_unions(indicator) else 1)
-    [((report,), tallies)] = reports_with_tallies([indicator], [[whole]])
-    unions = all_unions(tallies.visitors)
+    [((report,), strata)] = reports_with_strata([indicator], [[whole]])
+    unions = all_unions(np.sum([each.visitors for each in strata], axis=0))
     coverage = coverage_of(study, visitors=unions, notes=notes)
     shown = ShownVisitors(study, unions)
     totals = tuple(_day_totals(shown, day) for day in coverage.days)
     key = key_figures(study, visitors=unions)
-    source = _Source(indicator=indicator, tallies=tallies, shown=shown, key=key, totals=totals)
+    source = _Source(indicator=indicator, strata=strata, shown=shown, key=key, totals=totals)
     # Differences of shares of a number are those of its cuts, whose errors are not those of categories.
     # Where categories are hidden, differences of windows would give some.
     is_hidden = report.cuts or study.small_category
-    available = () if is_hidden else _shows(indicator, lasts=tallies.kind == "static")
+    available = () if is_hidden else _shows(indicator, lasts=strata[0].kind == "static")
     chosen = show if show in available else next(iter(available), None)
     cohort, window = _with_defaults(source, cohort, window)
     found = Movement(
@@ -164,7 +162,7 @@ def movement(
         points=_points(source, chosen, cohort=cohort, window=window) if chosen else (),
         notes=notes,
     )
-    return replace(found, findings=findings_of(found, tallies))
+    return replace(found, findings=findings_of(found, strata))
 
 
 def consistent(found: Movement) -> Movement:
@@ -226,9 +224,7 @@ def _of_day(source: _Source, show: Show, day: int) -> Point:
     elif show == Show.DEPARTURES and day < source.days:
         of_category = partial(leaving_visitors, until=source.days)
     total = getattr(source.totals[day - 1], show)
-    return _visitors(
-        source, day, total, partial(of_category, source.tallies, window=Window(day, day), level=LEVEL)
-    )
+    return _visitors(source, day, total, partial(of_category, window=Window(day, day), level=LEVEL))
 
 
 def _window_points(source: _Source, window: Window) -> tuple[Point, ...]:
@@ -241,7 +237,7 @@ def _window_points(source: _Source, window: Window) -> tuple[Point, ...]:
             source,
             first,
             None if cut is None else total(cut),
-            partial(of_category, source.tallies, window=window, since=1, level=LEVEL),
+            partial(of_category, window=window, since=1, level=LEVEL),
             status=status,
         )
         for total, of_category in (
@@ -291,7 +287,7 @@ def _visitors(
     source: _Source,
     day: int,
     total: int | None,
-    compute: Callable[[], WindowEstimate],
+    of_class: Callable[[IndicatorTallies], WindowEstimate],
     *,
     status: Status | None = None,
 ) -> Point:
@@ -300,10 +296,17 @@ def _visitors(
     `total` is None where it is unreliable: if the window is, by the small-cell rule.
     """
     status = status or source.totals[day - 1].coverage.status
+    found = None
+    if status == Status.OK and total:
+        try:
+            found = _found(lambda: independent_sum([of_class(each) for each in source.strata]))
+        except FewVisitorsError:  # of a class
+            total = None
     if status == Status.OK and total is None:
         status = Status.SUPPRESSED
     shown = total if status == Status.OK else None
-    found = _found(compute) if shown else None if shown is None else _nobody(source)
+    if shown == 0:
+        found = _nobody(source)
     share = float(source.indicator.study.market_share)
     return _point(source, day, status, (shown, shown), found, whole=max(shown or 0, 1), scale=1 / share)
 

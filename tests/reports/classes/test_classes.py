@@ -14,8 +14,18 @@ from django.urls import reverse
 
 import ldp
 from ldp.estimation.classes import stratified_variance
+from ldp.estimation.joint.association import Association
 from reports.classes.queries import NoClassesError, by_class
-from reports.compare.queries import NotComparableError, windows_test
+from reports.compare.queries import (
+    NotComparableError,
+    Reason,
+    Verdict,
+    compare_baseline,
+    compare_categories,
+    compare_studies,
+    compare_windows,
+    windows_test,
+)
 from reports.dpia import dpia_pack
 from reports.dpia.markdown import to_markdown
 from reports.estimates.loading import ClassesError, load, tallies_of
@@ -25,6 +35,8 @@ from reports.exports.bundle import bundle_of
 from reports.exports.errors import ExportError
 from reports.forecasts.series import category_days
 from reports.models import DayNote, Plan, Study
+from reports.movement.figures import Show
+from reports.movement.queries import movement
 from reports.privacy.retention import retention
 from reports.privacy.statement.document import class_protections, privacy_statement
 from reports.scenario.population import PopulationError, synthesise
@@ -189,17 +201,74 @@ def test_a_shared_report_has_the_classes_as_long_as_its_owner_may_and_none_is_sm
 
 def test_what_needs_one_channel_is_refused(reader):
     study = published()
-    with pytest.raises(NotComparableError):
-        windows_test(gender(study), Window(1, 1), Window(2, 2))
     with pytest.raises(ExportError, match="No bundle is available"):
         bundle_of(study)
     with pytest.raises(PopulationError, match="classes answer with different epsilons"):
         synthesise(study, seed=1)
-    compared = reader.get(reverse("reports:compare", args=[study.slug, "gender"])).content.decode()
-    assert "Comparisons are not available for this study yet" in compared
-    assert "Select what to compare" not in compared and "Open the report" in compared
     for name in ("movement", "days", "forecast_indicator"):
         assert reader.get(reverse(f"reports:{name}", args=[study.slug, "gender"])).status_code == 200, name
+
+
+def test_comparisons_weigh_each_class_by_its_visitors_and_fit_the_reports():
+    """They differ from those of the reports by a part of the sampling error (parts weigh as visitors)."""
+    study, other = published(n=20_000), published(n=10_000, slug="other", unlike=True)
+    own, people = gender(study), factory.crowd(study, n=20_000)
+    one, two = Window(1, 2), Window(3, 4)
+    reports = [window_report(own, window) for window in (one, two)]
+    found = compare_windows(own, two, one, of="frequency")
+    assert found.is_exact and isinstance(found.overall, Association)
+    for place, row in enumerate(found.rows):
+        shares = [report.estimates[place].frequency for report in reports]
+        assert row.difference == pytest.approx(shares[1] - shares[0], abs=row.std_error / 2)
+        there = [people.static["gender"][people.present(*window)] == place for window in (one, two)]
+        assert abs(row.difference - (there[1].mean() - there[0].mean())) < 4 * row.std_error
+    assert 0.3 < found.rows[0].std_error / np.hypot(*[each.estimates[0].std_error for each in reports]) < 0.95
+    values = compare_categories(own, WHOLE, reference=0, category=None, of="visitors")
+    whole = window_report(own, WHOLE).estimates
+    assert values.rows[0].difference == pytest.approx(whole[1].visitors - whole[0].visitors)
+    day = compare_baseline(own, 2, baseline=None, of="frequency")
+    assert day.baseline == (1, 3, 4) and not day.is_exact
+    studies = compare_studies(own, WHOLE, other=gender(other), other_window=WHOLE, of="frequency")
+    assert studies.rows[2].held == Verdict.LOWER
+    assert windows_test(own, two, one)[2] == found.overall
+
+
+def test_a_class_without_reports_leaves_nothing_to_compare():
+    indicators = published(few=1).indicators.all()
+    (silent,) = (each for each in indicators if window_report(each, WHOLE).status == "not_reliable")
+    with pytest.raises(NotComparableError) as error:
+        compare_windows(silent, WHOLE, Window(1, 3), of="frequency")
+    assert error.value.reason == Reason.BLANK
+
+
+def test_arrivals_and_departures_are_sums_over_classes_and_hide_a_few_of_one():
+    study = published(n=20_000)
+    people = factory.crowd(study, n=20_000)
+    found = movement(gender(study), show=Show.ARRIVALS)
+    assert found.available == (Show.ARRIVALS, Show.RETURNING, Show.WINDOW, Show.DEPARTURES)
+    came = people.present(3, 3) & ~people.present(1, 2)
+    assert found.points[2].total == came.sum()
+    for code, each in enumerate(found.points[2].estimates):
+        truth = (people.static["gender"][came] == code).sum()
+        assert (
+            each.ci_low - (each.ci_high - each.ci_low) < truth < each.ci_high + (each.ci_high - each.ci_low)
+        )
+    assert found.findings is not None
+    assert movement(gender(study), show=Show.THERE_AGAIN).show == Show.ARRIVALS
+    few = movement(gender(published(few=45, small_cell=20, slug="few")), show=Show.ARRIVALS)
+    hidden = [point.status for point in few.points]
+    assert hidden[0] == "ok" and "suppressed" in hidden[1:]
+
+
+def test_pages_of_comparisons_and_movement_answer(reader):
+    study = published(n=20_000)
+    address = reverse("reports:compare", args=[study.slug, "gender"])
+    days = [study.date_of(day).isoformat() for day in (1, 2, 3, 4)]
+    query = f"?kind=windows&from={days[2]}&to={days[3]}&with_from={days[0]}&with_to={days[1]}"
+    compared = reader.get(address + query).content.decode()
+    assert '<p id="verdict">' in compared and "not available" not in compared
+    moved = reader.get(reverse("reports:movement", args=[study.slug, "gender"])).content.decode()
+    assert "Arrivals" in moved and "not available for this study" not in moved
 
 
 def test_page_file_and_api_give_the_reason_why_a_scenario_has_no_categories(reader, client, token):
