@@ -281,7 +281,7 @@ def reports_with_tallies(
 def reports_with_strata(
     indicators: Sequence[Indicator], windows: Sequence[Sequence[Window]], *, full: int | None = None
 ) -> list[tuple[list[WindowReport], tuple[IndicatorTallies, ...]]]:
-    """As `reports_with_tallies`, with the tallies of each class of people."""
+    """Estimates like those of `reports_with_tallies`, and the tallies of each class of people."""
     found = loaded_reports(indicators, windows, full=full)
     return [(reports, strata_of(loaded)) for reports, loaded in found]
 

@@ -140,7 +140,7 @@ def test_the_test_of_all_values_errs_as_rarely_as_stated_and_finds_what_differs(
     refused = 0
     for _ in range(runs):
         of_classes = list(people(rng, n=6000 if moved else 2000))
-        if moved:  # who comes on day 4 of the first class has the first value
+        if moved:  # visitors of day 4 of the first class have the first value
             presence, values = of_classes[0]
             of_classes[0] = presence, np.where(inside(presence, Window(4, 4)), 0, values)
         found = windows_change(answers(rng, of_classes), (Window(1, 2), Window(3, 4)))
