@@ -291,7 +291,7 @@ def classes_difference(
     of: Quantity,
     scales: tuple[float, float] = (1.0, 1.0),
 ) -> Contrast:
-    """As `independent_difference` where each study has a sample of each of its classes, of other people."""
+    """Difference like `independent_difference` of studies with a sample of each of their classes."""
     k = first[0].channel.domain_size
     terms = []
     for sign, scale, samples in zip((-1, 1), scales, (first, second), strict=True):
