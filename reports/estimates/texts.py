@@ -178,18 +178,30 @@ def report_sentences(report: WindowReport, *, options: ReportOptions = DEFAULT_O
     shown = [each for each in report.estimates if not each.is_hidden]
     if not shown:
         return [hidden]
-    largest, *others = sorted(shown, key=lambda estimate: -(estimate.frequency or 0.0))
+    in_order = sorted(shown, key=lambda estimate: -(estimate.frequency or 0.0))
+    recorded = [each for each in in_order if not _lacks_value(each)] or in_order
+    largest, *others = recorded
+    is_all = len(recorded) == len(in_order)
+    missing = _missing_value(in_order, options=options)
     share = largest.frequency or 0.0
     if share <= 0 or (share > 1 and (largest.ci_low or 0.0) <= 0):
         text = gettext("The noise is too large to identify the largest category among %(visitors)s.")
-        return list(filter(None, (text % {"visitors": _visitors_of(report)}, hidden)))
-    text = gettext("Of %(visitors)s, an estimated %(share)s are in the largest category, %(category)s.") % {
+        return list(filter(None, (text % {"visitors": _visitors_of(report)}, missing, hidden)))
+    text = (
+        gettext("Of %(visitors)s, an estimated %(share)s are in the largest category, %(category)s.")
+        if is_all
+        else gettext(
+            "Of %(visitors)s, an estimated %(share)s are in the largest recorded category, %(category)s."
+        )
+    ) % {
         "visitors": _visitors_of(report),
         "share": _amount(report, largest, options=options),
         "category": largest.shown_category,
     }
     beyond = beyond_words(share) if options.values == "unbiased" else ""
-    return list(filter(None, (text, beyond, _runner_up(others, options=options), hidden)))
+    return list(
+        filter(None, (text, beyond, _runner_up(others, is_all=is_all, options=options), missing, hidden))
+    )
 
 
 def _amount(report: WindowReport, estimate: Estimate, *, options: ReportOptions) -> str:
@@ -267,14 +279,35 @@ def _visitors_of(report: WindowReport) -> str:
     }
 
 
-def _runner_up(others: Sequence[Estimate], *, options: ReportOptions) -> str:
-    """The second largest of all categories, where it surely has someone; `others` are in order."""
+def _runner_up(others: Sequence[Estimate], *, is_all: bool, options: ReportOptions) -> str:
+    """The second largest of the recorded categories, where it surely has someone; `others` are in order."""
     if not others or (others[0].ci_low or 0.0) <= 0:
         return ""
-    return gettext("The next largest category is %(category)s, with %(share)s.") % {
+    text = (
+        gettext("The next largest category is %(category)s, with %(share)s.")
+        if is_all
+        else gettext("The next largest recorded category is %(category)s, with %(share)s.")
+    )
+    return text % {
         "category": others[0].shown_category,
         "share": share_words(others[0], options=options),
     }
+
+
+def _lacks_value(estimate: Estimate) -> bool:
+    """Return whether the value of its people, or a part of it, is not recorded."""
+    return _NOT_RECORDED in estimate.category.split(_COMBINED)
+
+
+def _missing_value(in_order: Sequence[Estimate], *, options: ReportOptions) -> str:
+    """Share of people without a recorded value, if among the two largest of all; a headline names no such."""
+    found = next(filter(_lacks_value, in_order[:2]), None)
+    if found is None or len(in_order) < 2 or (found.ci_low or 0.0) <= 0:
+        return ""
+    words = {"category": found.shown_category, "share": share_words(found, options=options)}
+    if found.category == _NOT_RECORDED:
+        return gettext("No value is recorded (%(category)s) for %(share)s.") % words
+    return gettext("Part of the value is not recorded (%(category)s) for %(share)s.") % words
 
 
 def below_zero_words(report: WindowReport) -> str:

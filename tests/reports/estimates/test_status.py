@@ -203,6 +203,31 @@ def test_summary_ranks_all_categories_of_a_report_and_leaves_none_out() -> None:
     assert "next largest" not in estimates_texts.report_summary(replace(report, estimates=unsure))
 
 
+def test_summary_names_the_largest_recorded_category_and_says_apart_what_is_not_recorded() -> None:
+    region = factory.indicator("region", "NR", *"ABCD")
+    report = report_of(factory.published(region, n=3000), 1, 4, slug="region")
+    by_size = sorted(report.estimates, key=lambda estimate: -estimate.frequency)
+    assert by_size[0].category == "NR"
+    first, second = by_size[1:3]
+    text = estimates_texts.report_summary(report)
+    assert f"an estimated {formats.percent(first.consistent)} (" in text
+    assert f"the largest recorded category, {first.category}." in text
+    assert f"The next largest recorded category is {second.category}," in text
+    assert f"No value is recorded (NR) for {formats.percent(by_size[0].consistent)} (" in text
+    rare = tuple(
+        each._replace(frequency=0.01, ci_low=-0.01) if each is by_size[0] else each
+        for each in report.estimates
+    )
+    text = estimates_texts.report_summary(replace(report, estimates=rare))
+    assert f"the largest recorded category, {first.category}." in text and "No value" not in text
+    parts = tuple(
+        each._replace(category=f"{each.category} / Lille", frequency=each.frequency)
+        for each in report.estimates
+    )
+    text = estimates_texts.report_summary(replace(report, estimates=parts))
+    assert "Part of the value is not recorded (NR / Lille) for " in text
+
+
 ADDRESS = "/studies/fair-2024/notes/"
 
 
