@@ -155,11 +155,11 @@ def board_context(
 
 
 def chart_notes(tiles: Sequence[Shown]) -> list[str]:
-    """Say once for all charts and maps why some have no estimates, and what NR means."""
+    """Say once for all charts and maps why some have no estimates, and explain their categories."""
     reports = [(each, each.report) for each in tiles if each.report is not None and not each.blank]
     reasons = [each.summary for each, report in reports if report.status != Status.OK]
-    not_recorded = [estimates_texts.not_recorded_words(report) for _, report in reports]
-    return list(dict.fromkeys(filter(None, (*reasons, *not_recorded))))
+    explained = [note for _, report in reports for note in estimates_texts.category_notes(report)]
+    return list(dict.fromkeys(filter(None, (*reasons, *explained))))
 
 
 def shown_tiles(

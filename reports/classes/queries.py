@@ -10,7 +10,6 @@ from reports.base.status import Status, estimates_status
 from reports.estimates.queries import LEVEL, Window, WindowReport, loaded_reports
 from reports.privacy.statement.document import ClassProtection, class_protections
 from reports.studies.models import Indicator
-from reports.studies.names import in_language
 
 
 class NoClassesError(ValueError):
@@ -140,5 +139,4 @@ def _shares(report: WindowReport, found: Estimates) -> tuple[Share, ...]:
 
 
 def _names(indicator: Indicator) -> list[tuple[str, str]]:
-    french = indicator.categories_fr or [None] * len(indicator.categories)
-    return [(name, in_language(name, own)) for name, own in zip(indicator.categories, french, strict=True)]
+    return list(zip(indicator.categories, indicator.shown_categories, strict=True))

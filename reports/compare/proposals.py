@@ -19,7 +19,7 @@ from ldp.estimation.strata import Strata, window_shares, windows_difference
 from reports.base.status import Status, estimates_status
 from reports.compare.queries import Comparison, Kind
 from reports.estimates.queries import Estimate, Window, reports_with_strata
-from reports.studies.names import in_language
+from reports.studies.names import category_name
 
 Floats = NDArray[np.float64]
 Pair = tuple[Window, Window]
@@ -52,7 +52,7 @@ class Proposal:
     @property
     def shown_category(self) -> str:
         """Name of the category in the active language."""
-        return in_language(self.category, self.category_fr)
+        return category_name(self.category, self.category_fr)
 
 
 def better_windows(comparison: Comparison) -> Proposal | None:

@@ -39,7 +39,7 @@ from reports.estimates.queries import (
     single_days_of,
 )
 from reports.studies.models import Indicator, Study
-from reports.studies.names import in_language
+from reports.studies.names import category_name
 
 READABLE: Final = frozenset({Status.OK, Status.NOT_RELIABLE})
 
@@ -128,7 +128,7 @@ class Row:
     @property
     def shown_category(self) -> str:
         """Name of the category in the active language."""
-        return in_language(self.category, self.category_fr)
+        return category_name(self.category, self.category_fr)
 
     @property
     def status(self) -> Status:
@@ -165,7 +165,7 @@ class Comparison:
     @property
     def shown_category(self) -> str:
         """Name of the category in the active language."""
-        return in_language(self.category, self.category_fr)
+        return category_name(self.category, self.category_fr)
 
     @property
     def status(self) -> Status:

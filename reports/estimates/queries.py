@@ -29,7 +29,7 @@ from reports.estimates.models import DayNote
 from reports.estimates.noise import Figures
 from reports.estimates.small_categories import Hidden, below, hidden_categories, windows_inside
 from reports.studies.models import Indicator, Study
-from reports.studies.names import in_language
+from reports.studies.names import category_name
 from reports.studies.plan_models import Plan
 from reports.studies.queries import has_unions, visitors_of
 from reports.studies.tally_models import VisitorTally
@@ -80,7 +80,7 @@ class Estimate(NamedTuple):
     @property
     def shown_category(self) -> str:
         """Name of the category in the active language."""
-        return in_language(self.category, self.category_fr)
+        return category_name(self.category, self.category_fr)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Texts of a report of a window, in sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.utils.text import capfirst
@@ -31,9 +31,10 @@ from reports.estimates.options import (
 )
 from reports.estimates.queries import Estimate, WindowReport, surely_present
 from reports.estimates.small_categories import below
+from reports.studies.names import COMBINED, HOURS_OF_BAND
 from reports.studies.texts import status_reason
 
-_NOT_RECORDED, _COMBINED = "NR", " / "  # as in study files; the second separates names of parts
+_NOT_RECORDED = "NR"  # as in study files
 
 MOST_NAMES = 12  # of categories in a sentence
 DEFAULT_OPTIONS = ReportOptions()
@@ -296,7 +297,7 @@ def _runner_up(others: Sequence[Estimate], *, is_all: bool, options: ReportOptio
 
 def _lacks_value(estimate: Estimate) -> bool:
     """Return whether the value of its people, or a part of it, is not recorded."""
-    return _NOT_RECORDED in estimate.category.split(_COMBINED)
+    return _NOT_RECORDED in estimate.category.split(COMBINED)
 
 
 def _missing_value(in_order: Sequence[Estimate], *, options: ReportOptions) -> str:
@@ -320,9 +321,24 @@ def below_zero_words(report: WindowReport) -> str:
     )
 
 
-def not_recorded_words(report: WindowReport | None) -> str:
-    """Explain the category "NR" where a report shows it, alone or in a combination; else empty."""
-    names = [each.shown_category for each in report.estimates] if report is not None else []
-    if not any(_NOT_RECORDED in name.split(_COMBINED) for name in names):
-        return ""
-    return gettext("NR means “not recorded”: the operator does not know this value for these people.")
+def category_notes(report: WindowReport | None) -> list[str]:
+    """Explain categories of a report: "NR", alone or in a combination, and which visits have a duration."""
+    if report is None:
+        return []
+    notes = []
+    if _NOT_RECORDED in _parts(each.shown_category for each in report.estimates):
+        notes.append(
+            gettext("NR means “not recorded”: the operator does not know this value for these people.")
+        )
+    if not _parts(each.category for each in report.estimates).isdisjoint(HOURS_OF_BAND):
+        notes.append(
+            gettext(
+                "Only visits of 1 to 18 hours have a duration here. Visitors with a shorter or longer visit "
+                "give no answer, and the shares are those of the others."
+            )
+        )
+    return notes
+
+
+def _parts(names: Iterable[str]) -> set[str]:
+    return {part for name in names for part in name.split(COMBINED)}

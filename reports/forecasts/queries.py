@@ -12,7 +12,7 @@ from reports.forecasts.models import KeptForecast
 from reports.forecasts.series import longer_clock
 from reports.slots.queries import Presence, SlotZone, presence, slots_of
 from reports.studies.models import Indicator, Study
-from reports.studies.names import in_language
+from reports.studies.names import category_name
 from reports.studies.slots import SlotClock
 
 
@@ -154,7 +154,7 @@ def day_forecast(study: Study, indicator: Indicator | None) -> DayForecast:
     found = [
         DaySeries(
             name=each["name"],
-            shown_name=in_language(each["name"], french.get(each["name"])),
+            shown_name=category_name(each["name"], french.get(each["name"])),
             known=each["known"],
             expected=[
                 _expected(value, [level[place] for level in each["half_widths"]])
@@ -218,7 +218,7 @@ def event_forecast(indicator: Indicator, kind: PeriodKind) -> EventForecast:
         else [
             ExpectedEvents(
                 name=each["name"],
-                shown_name=in_language(each["name"], french.get(each["name"])),
+                shown_name=category_name(each["name"], french.get(each["name"])),
                 expected=_expected(each["values"][place], [level[place] for level in each["half_widths"]]),
                 weekday_mean=each["weekday_means"][place],
                 before=each["before"][place],

@@ -10,7 +10,7 @@ from reports.estimates.coverage import DayCoverage
 from reports.estimates.derived import KeyFigures
 from reports.estimates.models import DayNote
 from reports.estimates.queries import Window, WindowReport
-from reports.studies.names import in_language
+from reports.studies.names import category_name
 
 
 class Show(StrEnum):
@@ -76,7 +76,7 @@ class Derived:
     @property
     def shown_category(self) -> str:
         """Name of the category in the active language."""
-        return in_language(self.category, self.category_fr)
+        return category_name(self.category, self.category_fr)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

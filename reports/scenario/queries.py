@@ -25,7 +25,7 @@ from reports.estimates.noise import VisitorNoise, has_totals, visitor_noise
 from reports.estimates.queries import LEVEL, Counts, WindowError
 from reports.scenario.query import LEAST_DAYS, Kind, Question, counted_days, program_seconds
 from reports.studies.models import Indicator, Study
-from reports.studies.names import in_language
+from reports.studies.names import category_name
 from reports.studies.queries import (
     current_plan,
     has_lasting_reports,
@@ -67,7 +67,7 @@ class Bar:
     @property
     def shown_name(self) -> str:
         """Name of the category in the active language."""
-        return in_language(self.name, self.name_fr)
+        return category_name(self.name, self.name_fr)
 
     @property
     def is_determined(self) -> bool:

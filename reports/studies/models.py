@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from ldp.privacy.plans import MAX_DAYS, MAX_EVENT_DAYS
 from reports.studies.geography.stored import GridMap
-from reports.studies.names import in_language
+from reports.studies.names import category_names, in_language
 from reports.studies.studyfile.category_shares import CategoryShares
 from reports.studies.studyfile.definition import DEFAULT_POPULATION
 
@@ -262,4 +262,4 @@ class Indicator(models.Model):
     @property
     def shown_categories(self) -> list[str]:
         """Names of the categories in the active language."""
-        return in_language(self.categories, self.categories_fr)
+        return category_names(self.categories, self.categories_fr)

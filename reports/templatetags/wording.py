@@ -34,7 +34,7 @@ for function in (
     studies_texts.invented_words,
     formats.points,
     estimates_texts.below_zero_words,
-    estimates_texts.not_recorded_words,
+    estimates_texts.category_notes,
     estimates_texts.present_words,
     estimates_texts.share_range,
     formats.short_day,

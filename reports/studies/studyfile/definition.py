@@ -16,7 +16,7 @@ from ldp.privacy.moves import Items, MoveSpec
 from ldp.privacy.plans import Kind, Mechanism, PresenceTally
 from ldp.protocols.channels import Unit
 from ldp.protocols.numbers.threshold import Scale
-from reports.studies.names import in_language
+from reports.studies.names import HOURS_OF_BAND, category_names, in_language
 from reports.studies.studyfile.category_shares import CategoryShares
 from reports.studies.studyfile.class_definition import ClassDefinition
 from reports.studies.studyfile.formats import ISO, Delimiter
@@ -39,7 +39,7 @@ SENSITIVE: Final[Protect] = "sensitive"
 
 VISIT_DURATION = "visit_duration"
 # Band h holds stays of [h-1, h) hours; the last one runs from 10 to 18 hours, both included.
-VISIT_DURATION_BANDS: tuple[str, ...] = (*(f"Duration {h}h" for h in range(2, 11)), "Duration 10h-18h")
+VISIT_DURATION_BANDS: tuple[str, ...] = tuple(HOURS_OF_BAND)
 MAIN_ZONE, NIGHT_ZONE = "main_zone", "night_zone"
 MOVES = "moves"
 VISITED_ZONES, VISITED_PAIRS = "visited_zones", "visited_pairs"
@@ -183,7 +183,7 @@ class IndicatorDefinition:
     @property
     def shown_categories(self) -> tuple[str, ...]:
         """Return the names of the categories in the active language."""
-        return in_language(self.categories, self.categories_fr)
+        return tuple(category_names(self.categories, self.categories_fr))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ from reports.estimates.picker import build_picker
 from reports.estimates.queries import Window, WindowReport, surely_present
 from reports.models import DayNote, Study
 from reports.pages import days
+from reports.studies.studyfile import VISIT_DURATION_BANDS
 from reports.templatetags.wording import share_cell, total_cell
 from tests.reports import map_factory
 from tests.reports import report_factory as factory
@@ -248,6 +249,22 @@ def test_nr_is_explained_where_a_reader_sees_it(reader) -> None:
     )
     html = answer.content.decode()
     assert "Inconnu" in html and "NR" not in text_of(html)  # the French name says it
+
+
+def test_pages_say_which_visits_have_a_duration(reader) -> None:
+    duration = replace(factory.STAY, categories=VISIT_DURATION_BANDS)
+    factory.published(duration)
+    for language, label, words in (
+        ("en", "9 to 10 hours", "Only visits of 1 to 18 hours have a duration here."),
+        ("fr", "9 à 10 heures", "Seules les visites de 1 à 18 heures ont une durée ici."),
+    ):
+        for name, args in (("indicator", ["stay"]), ("days", ["stay"]), ("study", [])):
+            answer = reader.get(
+                reverse(f"reports:{name}", args=["fair-2024", *args]), headers={"Accept-Language": language}
+            )
+            shown = text_of(answer.content.decode())
+            assert label in shown and words in shown and "Duration 2h" not in shown
+    assert b"Duration 2h" in reader.get("/studies/fair-2024/stay/days.csv").content
 
 
 def test_a_study_of_zones_shows_one_map_in_the_days_chosen(reader) -> None:
@@ -612,7 +629,7 @@ def test_view_shows_chart_or_table_or_both(reader, fair) -> None:
     for view, has_chart, has_table in (("both", True, True), ("chart", True, False), ("table", False, True)):
         html = page(reader, "indicator", "gender", view=view)
         assert ('data-figure="figure"' in html, ">Answers received</th>" in html) == (has_chart, has_table)
-        assert "largest category" in html  # the summary in words is always there
+        assert "in the largest " in html  # the summary in words is always there
 
 
 def test_every_link_and_form_keeps_the_options(reader, fair) -> None:
