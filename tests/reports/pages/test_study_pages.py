@@ -255,8 +255,8 @@ def test_pages_say_which_visits_have_a_duration(reader) -> None:
     duration = replace(factory.STAY, categories=VISIT_DURATION_BANDS)
     factory.published(duration)
     for language, label, words in (
-        ("en", "9 to 10 hours", "Only visits of 1 to 18 hours have a duration here."),
-        ("fr", "9 à 10 heures", "Seules les visites de 1 à 18 heures ont une durée ici."),
+        ("en", "1 to 2 hours", "Only visits of 1 to 18 hours have a duration here."),
+        ("fr", "1 à 2 heures", "Seules les visites de 1 à 18 heures ont une durée ici."),
     ):
         for name, args in (("indicator", ["stay"]), ("days", ["stay"]), ("study", [])):
             answer = reader.get(
