@@ -77,6 +77,11 @@ def colon() -> str:
     return ":" if _is_english() else "\u00a0:"
 
 
+def listed(items: Iterable[str]) -> str:
+    """Join longer parts of a sentence with semicolons; in French with a space before each."""
+    return ("; " if _is_english() else "\u00a0; ").join(items)
+
+
 def decimal_sign() -> str:
     """Return the decimal sign of the active language."""
     return _decimal_sign(get_language())

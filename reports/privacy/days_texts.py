@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext
 
-from ldp import PlanSpec, epsilon_of
+from ldp import Certificate, PlanSpec, epsilon_of
 from ldp.privacy.attacker import guess_success, known_day_success, largest_success
 from ldp.protocols.repeated.question import QuestionChannel
 from ldp.protocols.two_round import TwoRoundGrr
@@ -19,6 +19,19 @@ def repeated(spec: PlanSpec) -> list[int]:
         and not (asked.moves or spec.is_stream(index))
         and spec.values_per_person(index) > 1
     ]
+
+
+def window_words(spec: PlanSpec, certificate: Certificate) -> str:
+    """State the limit for the days of a window; empty in a plan without streams."""
+    if certificate.epsilon_window is None:
+        return ""
+    values = {"window": spec.window_days, "epsilon": formats.epsilon(certificate.epsilon_window)}
+    if spec.window_days == 1:
+        return gettext("For the answers of any single day, the limit is epsilon %(epsilon)s.") % values
+    return (
+        gettext("For the answers of any %(window)d consecutive days, the limit is epsilon %(epsilon)s.")
+        % values
+    )
 
 
 def daily_limits(spec: PlanSpec) -> dict[str, str]:
@@ -74,7 +87,7 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
                 "beforehand, the chances of correctly guessing the value on the other day are: "
                 "%(indicators)s."
             )
-            % {"indicators": "; ".join(found)}
+            % {"indicators": formats.listed(found)}
         )
     return {
         "changes": " ".join(

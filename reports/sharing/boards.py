@@ -14,11 +14,11 @@ from reports.accounts.access_models import ShareLink
 from reports.boards.actions import remove_board
 from reports.boards.contents import board_context
 from reports.boards.models import Board
-from reports.boards.privacy import plain_privacy
 from reports.boards.queries import board_or_404, boards_of
 from reports.estimates.page import missing_days, widest_indicator
 from reports.estimates.picker import requested_window, window_query, window_title
 from reports.estimates.queries import Window, WindowError, visitor_unions
+from reports.privacy.plain_texts import plain_privacy
 from reports.sharing.revoking import revoke
 from reports.studies.models import Indicator, Study
 from reports.studies.queries import current_plan
@@ -74,7 +74,7 @@ def shared_board(link: ShareLink) -> dict[str, Any]:
     context = board_context(board, indicators, window, visitors=visitors)
     return {
         **context,
-        **plain_privacy(context["tiles"], current_plan(study)),
+        **plain_privacy(current_plan(study), {each.tile.of for each in context["tiles"]}),
         "window_title": window_title(study, window),
         "missing": missing_days(study, window, visitors=visitors),
         "link": link,

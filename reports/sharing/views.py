@@ -22,7 +22,7 @@ from reports.estimates.options import ReportOptions
 from reports.estimates.picker import requested_window, window_query, window_title
 from reports.estimates.queries import Window, WindowError, visitor_unions
 from reports.pages.indicator import window_context
-from reports.privacy.total_texts import total_words
+from reports.privacy.plain_texts import plain_privacy
 from reports.sharing import actions as access
 from reports.sharing.boards import asked_board, board_in, board_of, is_board, shared_board
 from reports.sharing.crosstabs import asked_crosstab, is_crosstab, shared_crosstab
@@ -220,13 +220,14 @@ def _report(link: ShareLink) -> dict[str, Any]:
     window = Window(study.day_of(link.first_day), study.day_of(link.last_day))
     options = ReportOptions.from_query(QueryDict(link.query))
     context = window_context(indicator, window, visitors=visitor_unions(study), options=options)
+    if context.get("protection"):
+        context |= plain_privacy(context["report"].plan, [indicator.slug])
     return context | {
         "options": options,
         "study": study,
         "indicator": indicator,
         "link": link,
         "is_shared": True,
-        "total_words": total_words(context["report"].plan) if context.get("protection") else "",
     }
 
 

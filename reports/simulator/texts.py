@@ -20,8 +20,7 @@ from ldp.protocols.projective import ProjectiveChannel
 from ldp.protocols.repeated.question import QuestionChannel
 from ldp.protocols.two_round import TwoRoundGrr
 from reports.base import formats
-from reports.privacy.days_texts import repeated, two_categories
-from reports.privacy.total_texts import window_words
+from reports.privacy.days_texts import repeated, two_categories, window_words
 from reports.simulator.model import Reading, Recommendation, Row, Setting, Simulation, simulate
 from reports.studies.texts import wave_words
 

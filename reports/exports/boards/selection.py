@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from html import unescape
-from typing import Any
 from urllib.parse import urlencode
 
 from django.http import QueryDict
@@ -13,11 +12,11 @@ from django.utils.translation import gettext
 
 from reports.boards.contents import Shown, board_context, chart_notes
 from reports.boards.models import Board
-from reports.boards.privacy import plain_privacy
 from reports.estimates.picker import window_title
 from reports.estimates.queries import Window, visitor_unions
 from reports.exports.errors import ExportError
 from reports.exports.facts import software_words
+from reports.privacy.plain_texts import plain_privacy
 from reports.studies import texts as studies_texts
 from reports.studies.models import Study
 from reports.studies.plan_models import Plan
@@ -97,18 +96,9 @@ class BoardFile:
     @property
     def _privacy_words(self) -> list[str]:
         """Whom figures count and how answers are protected, in the words of a shared board."""
-        context = plain_privacy(self.tiles, self.plan)
-        answers = ("_of_which", "_of_100", "_odds") if context["protection_of"] else ("_of_100", "_odds")
-        return [
-            _text_of("estimates/_scaling.html", context),
-            " ".join(_text_of(f"privacy/{name}.html", context) for name in answers),
-            context["total_words"],
-            _text_of("privacy/_presence_words.html", context),
-        ]
-
-
-def _text_of(template: str, context: dict[str, Any]) -> str:
-    return " ".join(unescape(render_to_string(template, context)).split())
+        context = plain_privacy(self.plan, {each.tile.of for each in self.tiles})
+        scaling = " ".join(unescape(render_to_string("estimates/_scaling.html", context)).split())
+        return [scaling, context["truth_words"], context["loss_words"], context["open_words"]]
 
 
 def options_of(board: Board) -> str:

@@ -56,10 +56,9 @@ def test_the_pdf_has_the_tiles_in_letters_and_maps_as_pictures(reader, board, ri
     for found in (
         "For the mayor", "Fri 31 May 2024", "Gender", *shares, "Mean", "Unique visitors", "Read this",
         "Ask \ufffd\ufffd.", "can be distinguished from zero", "Home: map", "Definition of a visitor",
-        "The total privacy loss for all of one person's answers is at most epsilon",
-        "plan version 1 (smp-grr)", "not scaled to the population", "No other indicator shown here",
-        "Of 100 answers, about", "changes the odds of a correct guess",
-        "a person's presence is not protected",
+        "The privacy loss (epsilon) of one person's answers",
+        "plan version 1 (smp-grr)", "not scaled to the population", "of 100 answers on",
+        "Not protected: who was present and on which days",
     ):  # fmt: skip
         assert found in text, found
     assert "Region" not in text

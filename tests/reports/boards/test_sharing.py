@@ -32,10 +32,10 @@ class TestLinks:
         assert "For the mayor" in html and "Fri 31 May 2024 to Sat 1 Jun 2024" in html
         assert re.findall(r'href="(/[^"]*)"', html.split("<main")[1]) == []
         assert 'id="figure-3"' in html and 'id="map-9"' in html and 'id="tile-4"' not in html
-        assert "The total privacy loss for all of one person&#x27;s answers is at most epsilon" in html
+        assert "The privacy loss (epsilon) of one person&#x27;s answers" in html
         for said in (
             "a person's presence is not protected", "not scaled to the population",
-            "No other indicator shown here has a higher epsilon", "of 100 answers are true",
+            "No other indicator shown here has a higher epsilon", "of 100 answers on",
             "changes the odds of a correct guess about that person",
         ):  # fmt: skip
             assert said in words(Client().get(address)), said

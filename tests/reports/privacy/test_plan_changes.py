@@ -12,18 +12,13 @@ from typing import Any
 
 import pytest
 
-from reports.base import formats
 from reports.privacy.plan_changes import Direction, plan_changes, second_person_reasons
-from reports.privacy.statement.document import privacy_statement, protections
-from reports.privacy.total_texts import total_words
 from reports.simulator.plan_effects import plan_effects
-from reports.studies.queries import current_plan
 from reports.studies.studyfile import StudyDefinition, StudyFileError, VisitorRule, parse_study
 from reports.studies.studyfile.redraft import Tables, read_tables, tables_of
 from tests import demo_study
 from tests.mobility.class_study import class_text
 from tests.reports import map_factory, slot_factory
-from tests.reports import report_factory as factory
 from tests.reports.studies.test_studyfile import edited
 
 WEAKER, STRONGER, OTHER = Direction.WEAKER, Direction.STRONGER, Direction.OTHER
@@ -226,50 +221,6 @@ def test_what_is_new_or_gone_stands_alone(demo) -> None:
     assert few.before is None
     assert all(row.before is None and row.after is not None for row in few.rows)
     assert few.rows[0].after.half_width == pytest.approx(10 * many.rows[0].after.half_width, rel=0.01)
-
-
-TOTAL = "The total privacy loss for all of one person's answers is at most epsilon "
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("asked_for", "changes", "expected"),
-    [((factory.GENDER, factory.STAY), {"days": 7}, "7. This limit is the sum of the epsilons of 7 daily answers for “Stay”, each with an epsilon of 1."),
-     ((factory.GENDER, factory.AGE), {}, "1. This limit covers 1 answer for “Gender”, with an epsilon of 1."),
-     ((factory.GENDER, factory.LENGTH), {}, "2. This limit is the sum of the epsilons of at most 2 different answers for “Length”, each with an epsilon of 1."),
-     ((factory.GENDER, factory.STAY), {"mechanism": "spl-grr", "epsilon": "5"}, "12.5. This limit is the sum of the epsilons of all answers: 2.5 + 4 \u00d7 2.5."),
-     ((factory.GENDER, factory.AGE), {"mechanism": "rsfd-grr"}, "1, because each person sends a real answer on one indicator only; their other reports are random.")],
-)  # fmt: skip
-def test_the_total_is_explained_by_the_answers_that_it_adds_up(asked_for, changes, expected) -> None:
-    assert total_words(current_plan(factory.create(*asked_for, **changes))) == TOTAL + expected
-
-
-@pytest.mark.django_db
-def test_the_total_names_the_losses_that_it_leaves_out() -> None:
-    """Time slots have the last row of the statement; four places lose 4 x 5 ln 4 over a kilometre."""
-    noisy, exact = slot_factory.create(slug="a"), slot_factory.create(slot_factory.without_noise(), slug="b")
-    places = factory.create(factory.GENDER, area=map_factory.area(), location=map_factory.LOCATION, slug="c")
-    said = {study.slug: total_words(current_plan(study)) for study in (noisy, exact, places)}
-    slots = privacy_statement(noisy)["slots"]["losses"][-1]
-    absent, moved = (formats.epsilon(Decimal(slots[each]["epsilon"])) for each in ("absent", "moved"))
-    assert f"epsilon is at most {absent} for whether a person was present, and at most {moved}" in said["a"]
-    assert Decimal(1) < Decimal(absent) < Decimal(moved)
-    assert "does not include counts by time slot, which are exact." in said["b"]
-    assert "places 1 km apart on each day. For telling them apart, epsilon is at most 27.7259." in said["c"]
-
-
-@pytest.mark.django_db
-def test_undone_days_count_and_the_picture_has_as_many_dots_as_answers_are_true() -> None:
-    plan = current_plan(factory.create(factory.GENDER, factory.STAY))
-    plan.voided_days = 2
-    assert (
-        total_words(plan)
-        == TOTAL
-        + "6. This limit is the sum of the epsilons of 6 daily answers for “Stay”, each with an epsilon of 1."
-    )
-    gender = protections(plan)["gender"]  # e / (e + 2) = 0.576
-    assert sum(dot.is_true for dot in gender.dots) == gender.kept_of_100 == 58
-    assert len({(dot.x, dot.y) for dot in gender.dots}) == 100
 
 
 EVERYTHING = edited(

@@ -114,10 +114,8 @@ class TestPublicPage:
         assert len(shares) > 6 and set(shares) <= set(re.findall(r"\d+\.\d%", inside))
         assert html.count('class="dots__true"') == 58  # e / (e + 2): the chance of a true answer
         plain, details = html.split("<summary>Details of the protection")
-        assert (
-            "at most epsilon 4. This limit is the sum of the epsilons of 4 daily answers for “Stay”" in plain
-            and "58" in details
-        )
+        assert "“Gender” is at most 1, because each person gives one answer." in plain
+        assert "Stay" not in plain and "58" in details
         # Search engines and caches leave it alone.
         assert response["X-Robots-Tag"] == "noindex, nofollow, noarchive"
         assert "no-store" in response["Cache-Control"]
