@@ -120,7 +120,7 @@ def _detected(comparison: Comparison) -> str:
 
 
 def proposal_words(found: Proposal) -> str:
-    """Say which other dates would tell a difference, or that none would."""
+    """Name other dates that can show a difference, or say that none can."""
     values = {
         "first": formats.window_title(*found.dates[0]),
         "second": formats.window_title(*found.dates[1]),
@@ -130,19 +130,19 @@ def proposal_words(found: Proposal) -> str:
     }
     if found.observed is None:
         text = gettext(
-            "%(first)s compared with %(second)s would be reliable: a difference of %(smallest)s or more in "
-            "any category would be detected there 8 times in 10."
+            "For reliable figures, compare %(first)s with %(second)s. A difference of %(smallest)s or more "
+            "in any category is then detected 8 times in 10."
         )
     elif found.tells:
         text = gettext(
-            "%(first)s compared with %(second)s would tell: a difference of %(smallest)s or more is detected "
-            "there 8 times in 10, and the one observed here for %(category)s is %(observed)s."
+            "To see if %(category)s really differs (by %(observed)s here), compare %(first)s with "
+            "%(second)s. A difference of %(smallest)s or more is then detected 8 times in 10."
         )
     else:
         text = gettext(
-            "No other dates around these would tell: the difference observed for %(category)s is "
-            "%(observed)s, and even %(first)s compared with %(second)s need %(smallest)s to detect one 8 "
-            "times in 10."
+            "The difference for %(category)s (%(observed)s here) is too small to be detected on dates near "
+            "these. Even if you compare %(first)s with %(second)s, only a difference of %(smallest)s or more "
+            "is detected 8 times in 10."
         )
     return text % values
 

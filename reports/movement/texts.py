@@ -158,7 +158,7 @@ def _signed(value: float, found: Movement) -> str:
 
 
 def proposal_words(found: Movement) -> str:
-    """Say which days would tell a difference of new and returning visitors, or that none would."""
+    """Name days that can show a difference of new and returning visitors, or say that none can."""
     proposal = found.findings and found.findings.proposal
     if not proposal:
         return ""
@@ -171,13 +171,14 @@ def proposal_words(found: Movement) -> str:
     }
     if proposal.tells:
         text = gettext(
-            "The new and returning visitors of %(days)s would tell: a difference of %(smallest)s or more is "
-            "detected there 8 times in 10, and the one observed here for %(category)s is %(observed)s."
+            "To see if %(category)s really differs (by %(observed)s here), look at the new and returning "
+            "visitors of %(days)s. A difference of %(smallest)s or more is then detected 8 times in 10."
         )
     else:
         text = gettext(
-            "No other days would tell: the difference observed for %(category)s is %(observed)s, and even "
-            "the new and returning visitors of %(days)s need %(smallest)s to detect one 8 times in 10."
+            "The difference for %(category)s (%(observed)s here) is too small to be detected on other days. "
+            "Even among the new and returning visitors of %(days)s, only a difference of %(smallest)s or "
+            "more is detected 8 times in 10."
         )
     return text % values
 

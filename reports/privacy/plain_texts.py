@@ -209,7 +209,7 @@ def _other_losses(plan: Plan) -> Iterator[str]:
     slots = certify_slots(spec)
     if slots is not None:
         yield gettext(
-            "Counts by time slot have noise of their own and their own epsilon. For the whole study, it is "
+            "Counts by time slot have separate noise and a separate epsilon. For the whole study, it is "
             "at most %(absent)s for whether a person was in these counts, and at most %(moved)s for when and "
             "where. Both hold except with a probability of one in %(delta)s."
         ) % {

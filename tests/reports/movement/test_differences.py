@@ -81,9 +81,9 @@ def test_days_are_proposed_if_they_would_tell(n) -> None:
     assert proposal is not None and proposal.window.first_day >= 2
     assert proposal.tells == (proposal.observed >= proposal.smallest)
     sentence = texts.proposal_words(found)
-    assert ("would tell: a difference of" in sentence) == proposal.tells
+    assert sentence.startswith("To see if ") == proposal.tells
     certain = replace(found, findings=replace(found.findings, proposal=replace(proposal, observed=1.0)))
-    assert "would tell: a difference of" in texts.proposal_words(certain)
+    assert "really differs (by 100.0 points here)" in texts.proposal_words(certain)
 
 
 def test_the_page_shows_values_that_fit_and_unbiased_ones_on_request(reader) -> None:

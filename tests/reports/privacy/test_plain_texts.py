@@ -42,7 +42,7 @@ def made(definition):
     return create_study_rows(definition, by="adam")
 
 
-# What makes the study, the indicators of a page, and its three sentences.
+# By name: maker of the study, indicators of a page, three sentences.
 PLANS = {
     "static": (lambda: of(GENDER, STAY), "gender", "About 58 of 100 answers on “Gender” are true.", HEAD + ONE, PRESENT),
     "daily": (
