@@ -77,7 +77,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     has_zones = any(each.kind == Kind.MAP for each in study_tiles(indicators))
     context = {
         "study": found,
-        "area": Area.objects.filter(study=found).only("n_cells", "zones", "zones_fr").first(),
+        "area": Area.objects.filter(study=found).first(),
         "plan": plan,
         "spec": spec,
         "certificate": certificate,

@@ -64,7 +64,7 @@ class Facts:
     @property
     def of_zones(self) -> list[Indicator]:
         """Indicators whose categories are zones of the area, with or without shapes."""
-        area = Area.objects.filter(study=self.study).only("zones").first()
+        area = Area.objects.filter(study=self.study).first()
         zones = set(area.zones if area else ())
         return [each for each in self.single if 2 * len(zones & set(each.categories)) > len(each.categories)]
 

@@ -215,7 +215,7 @@ def z_of(n: int) -> float:
 
 def _zones(slots: StudySlots) -> tuple[SlotZone, ...]:
     """All zones in the order of the counts, in both languages."""
-    area = Area.objects.filter(study=slots.study).only("zones", "zones_fr").first()
+    area = Area.objects.filter(study=slots.study).first()
     in_french = area.zones_fr if area is not None else None
     n_area = len(slots.zones) - sum(len(level["zones"]) for level in slots.levels)
     level_of = [""] * n_area + [level["name"] for level in slots.levels for _ in level["zones"]]

@@ -7,6 +7,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.functional import cached_property
 
 from ldp.privacy.plans import MAX_DAYS, MAX_EVENT_DAYS
 from reports.studies.geography.stored import GridMap
@@ -149,6 +150,13 @@ class Study(models.Model):
         return (when - self.first_day).days + 1
 
 
+class AreaManager(models.Manager["Area"]):
+    """Areas without shapes and grids, which may be megabytes: they are read where they are used."""
+
+    def get_queryset(self) -> models.QuerySet["Area"]:
+        return super().get_queryset().defer("geojson", "outlines", "layers", "grid_zones", "grid_land")
+
+
 class Area(models.Model):
     """The zones of a study, for maps; absent when every cell belongs to the study. Cells stay in the vault.
 
@@ -176,6 +184,8 @@ class Area(models.Model):
         help_text="of the hexagons by which files sum the squares; empty: no such files",
     )
 
+    objects = AreaManager()
+
     class Meta:
         constraints = [
             models.CheckConstraint(
@@ -187,6 +197,11 @@ class Area(models.Model):
 
     def __str__(self) -> str:
         return f"area of {self.study}"
+
+    @cached_property
+    def has_outlines(self) -> bool:
+        """Return whether the shapes of zones are known; does not read them."""
+        return Area.objects.filter(pk=self.pk).exclude(outlines=[]).exists()
 
     @property
     def zone_shapes(self) -> dict[str, dict[str, Any]]:

@@ -152,7 +152,7 @@ def geojson_links(context: template.Context) -> list[Link]:
     The context has what `share_groups` needs and `area`; `has_places` and `no_places` of the view.
     """
     study, area = context["study"], context["area"]
-    zones = area.zones if area is not None and area.outlines else []
+    zones = area.zones if area is not None and area.has_outlines else []
     links = [
         Link(
             address=reverse("reports:indicator_file", args=[study.slug, each.slug, "geojson"])

@@ -96,7 +96,7 @@ class StudyCodes:
 
     @cached_property
     def _area(self) -> Area | None:
-        return Area.objects.filter(study=self.study).only("zones", "zones_fr").first()
+        return Area.objects.filter(study=self.study).first()
 
     @cached_property
     def _zone_names(self) -> dict[str, str]:
