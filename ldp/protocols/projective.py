@@ -135,6 +135,7 @@ def projective_channel(
     return min(found, key=noise_at_zero)
 
 
+@lru_cache(maxsize=256)
 def code_channel(*, epsilon: Fraction, domain_size: int, max_codes: int = MAX_DOMAIN_SIZE) -> CodeChannel:
     """Return the channel of one code a report with the smaller variance at frequency 0: GRR or projective.
 

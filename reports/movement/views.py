@@ -19,7 +19,7 @@ from reports.movement import texts
 from reports.movement.figures import OF_A_DAY, Movement, Show, Unit
 from reports.movement.queries import NoMovementError, consistent, movement
 from reports.movement.query import Asked, asked_of, counted_window
-from reports.privacy.statement.document import protections
+from reports.privacy.statement.document import protection_of
 from reports.studies.models import Indicator
 from reports.studies.queries import current_plan
 
@@ -38,7 +38,7 @@ def movements(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
     except WindowError as error:
         context["problem"] = str(error)
         status = 400
-    context["protection"] = protections(current_plan(found.study))[found.slug]
+    context["protection"] = protection_of(current_plan(found.study), found.slug)
 
     def figures() -> str:
         result = movement(found, **asked)

@@ -36,7 +36,7 @@ from reports.estimates.picker import kept_days
 from reports.estimates.queries import Counts, WindowError, visitor_unions
 from reports.estimates.texts import values_switch
 from reports.flows.pairs import place_pairs
-from reports.privacy.statement.document import protections
+from reports.privacy.statement.document import protection_of
 from reports.studies.texts import crumbs_to, status_reason
 
 
@@ -152,7 +152,7 @@ def figures_context(measured: Measured, view: View) -> dict[str, Any]:
         "figure": figure,
         "sentence": texts.sentence(measured, figure, view.choice, values=view.values),
         "switches": [values_switch(view)],
-        "protection": protections(report.plan)[report.indicator.slug],
+        "protection": protection_of(report.plan, report.indicator.slug),
     }
     if view.joint.is_single:
         return context

@@ -15,7 +15,7 @@ from reports.crosstab.queries import NoCrosstabError
 from reports.estimates.page import window_page
 from reports.estimates.picker import kept_days
 from reports.estimates.queries import Counts, WindowError, visitor_unions
-from reports.privacy.statement.document import protections
+from reports.privacy.statement.document import protection_of
 from reports.studies.texts import crumbs_to, status_reason
 
 
@@ -74,7 +74,7 @@ def _table_context(table: ModelTable) -> dict[str, Any]:
     return {
         "state": "figures",
         "report": report,
-        "pair_facts": [(each, protections(each.plan)[each.indicator.slug]) for each in table.pairs],
+        "pair_facts": [(each, protection_of(each.plan, each.indicator.slug)) for each in table.pairs],
         "column_names": columns.names,
         "rows": [
             (name, SafeString("".join(texts.cell(cell[view.within]) for cell in cells)))

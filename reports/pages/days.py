@@ -37,7 +37,7 @@ from reports.estimates.texts import values_names
 from reports.forecasts.charts import add_smoothed
 from reports.forecasts.smoothing import SmoothedCategory, smoothed_categories, visitor_days_of
 from reports.pages.number import means_of
-from reports.privacy.statement.document import protections
+from reports.privacy.statement.document import protection_of
 from reports.studies.models import Indicator
 from reports.studies.policies import EXPORTERS, roles_of
 from reports.studies.queries import current_plan, has_unions
@@ -65,7 +65,7 @@ def days(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
         "kept": options.query(context["kept_days"]),
         "kept_with_categories": options.query(kept_choices),
         "switches": days_switches(options, kept=kept_choices),
-        "protection": protections(current_plan(study))[found.slug],
+        "protection": protection_of(current_plan(study), found.slug),
         "may_export": bool(roles_of(request.user) & EXPORTERS),
     }
     asked = ("days", found.pk, request.GET.urlencode(), context["may_export"])

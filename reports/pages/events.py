@@ -36,7 +36,7 @@ from reports.forecasts import texts as forecast_texts
 from reports.forecasts.actions import has_days_forecast
 from reports.forecasts.queries import EventForecast, Expected, Judged, event_forecast
 from reports.pages.days import chosen_categories
-from reports.privacy.statement.document import certified, protections
+from reports.privacy.statement.document import certified, protection_of
 from reports.studies.models import Area, Indicator, Study
 from reports.studies.queries import current_plan
 from reports.studies.texts import answered_events_words, crumbs_to
@@ -101,7 +101,7 @@ def events_indicator(request: HttpRequest, indicator: Indicator, context: dict[s
         "max_lines": MAX_LINES,
         "shown_names": [indicator.shown_categories[code] for code in shown],
         "formats": list(WRITERS),
-        "protection": protections(plan)[indicator.slug],
+        "protection": protection_of(plan, indicator.slug),
         "forecast": _forecast(event_forecast(indicator, kind)),
     }
     return render(request, "events/indicator.html", context)

@@ -22,7 +22,7 @@ from reports.flows.queries import LARGEST, Flows, NoFlowsError, fits_a_page, flo
 from reports.flows.query import ZONE, FlowView, flow_view
 from reports.maps.flow_arcs import flow_map
 from reports.maps.shapes import area_shapes
-from reports.privacy.statement.document import protections
+from reports.privacy.statement.document import protection_of
 from reports.studies.models import Area
 from reports.studies.texts import crumbs_to, status_reason
 
@@ -71,7 +71,7 @@ def _figures(found: Flows, view: FlowView) -> dict[str, Any]:
         "table_title": texts.table_title(found),
         "flows": found,
         "report": found.reports[0],
-        "protection": protections(found.reports[0].plan)[pair.indicator.slug],
+        "protection": protection_of(found.reports[0].plan, pair.indicator.slug),
         "is_scaled": pair.indicator.study.market_share != 1,
         "unit_words": texts.unit_words(found),
         "error_words": texts.error_words(found),

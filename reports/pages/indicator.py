@@ -42,7 +42,7 @@ from reports.pages.extrapolation import extrapolation_context
 from reports.pages.grouping import grouping_context
 from reports.pages.means import means_context
 from reports.pages.number import number_context
-from reports.privacy.statement.document import protections
+from reports.privacy.statement.document import protection_of
 from reports.studies import texts as studies_texts
 from reports.studies.models import Indicator
 from reports.studies.queries import has_unions
@@ -129,7 +129,7 @@ def _report_context(report: WindowReport, options: ReportOptions) -> dict[str, A
         "is_selectable": report.noisy_visitors is None and is_selectable(spec, report.indicator),
         "is_flow": any(pair.indicator == report.indicator for pair in pairs),
         "is_number": report.cuts is not None,
-        "protection": protections(report.plan)[report.indicator.slug],
+        "protection": protection_of(report.plan, report.indicator.slug),
         "mechanism_words": studies_texts.plan_words(spec, [index]),
         "visitor_rule": studies_texts.visitor_rule(report.study),
         "estimates": ordered(report, options=options),

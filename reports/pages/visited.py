@@ -14,7 +14,7 @@ from reports.flows import visited_texts as texts
 from reports.flows.queries import NoFlowsError
 from reports.flows.texts import missing_words, people_cell, share_cell
 from reports.flows.visited import Visited, visited_items, visited_of, visited_view
-from reports.privacy.statement.document import protections
+from reports.privacy.statement.document import protection_of
 from reports.studies.texts import crumbs_to, status_reason
 
 
@@ -53,7 +53,7 @@ def _figures(found: Visited) -> dict[str, Any]:
     return {
         "state": "figures",
         "report": found.reports[0],
-        "protection": protections(found.reports[0].plan)[items.indicator.slug],
+        "protection": protection_of(found.reports[0].plan, items.indicator.slug),
         "is_scaled": items.indicator.study.market_share != 1,
         "list_title": texts.list_title(found),
         "list_words": texts.list_words(found),

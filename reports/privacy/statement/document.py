@@ -183,34 +183,37 @@ class Protection:
 
 def protections(plan: Plan) -> dict[str, Protection]:
     """Certified protection of each indicator of a plan, by slug."""
+    return {asked.slug: protection_of(plan, asked.slug) for asked in plan.parsed.indicators}
+
+
+def protection_of(plan: Plan, slug: str) -> Protection:
+    """Certified protection of one indicator of a plan."""
     spec, certificate = certified(plan)
-    is_joint = any(asked.parts for asked in spec.indicators)
-    names = {each.slug: each.shown_name for each in plan.study.indicators.all()} if is_joint else {}
-    return {
-        asked.slug: Protection(
-            unit=spec.unit,
-            epsilon_answer=entry.epsilon,
-            epsilon_value=entry.epsilon_attribute,
-            epsilon_profile=certificate.epsilon_profile,
-            epsilon_attribute=certificate.epsilon_attribute,
-            values_per_person=entry.n_values,
-            voided_days=plan.voided_days,
-            channel=spec.answer_channel(index),
-            d=spec.d,
-            is_sampled=spec.is_sampled,
-            has_fakes=spec.has_fakes,
-            is_daily=asked.kind == "daily",
-            has_question=spec.has_question(index),
-            is_renewed=spec.is_renewed(index),
-            n_sets=_n_sets(spec, index),
-            window_days=spec.window_days if spec.is_stream(index) else None,
-            epsilon_window=certificate.epsilon_window if spec.is_stream(index) else None,
-            parts=tuple(names[part] for part in asked.parts),
-            scale=asked.scale,
-            moves=asked.moves,
-        )
-        for index, (asked, entry) in enumerate(zip(spec.indicators, certificate.indicators, strict=True))
-    }
+    index = spec.index(slug)
+    asked, entry = spec.indicators[index], certificate.indicators[index]
+    names = {each.slug: each.shown_name for each in plan.study.indicators.all()} if asked.parts else {}
+    return Protection(
+        unit=spec.unit,
+        epsilon_answer=entry.epsilon,
+        epsilon_value=entry.epsilon_attribute,
+        epsilon_profile=certificate.epsilon_profile,
+        epsilon_attribute=certificate.epsilon_attribute,
+        values_per_person=entry.n_values,
+        voided_days=plan.voided_days,
+        channel=spec.answer_channel(index),
+        d=spec.d,
+        is_sampled=spec.is_sampled,
+        has_fakes=spec.has_fakes,
+        is_daily=asked.kind == "daily",
+        has_question=spec.has_question(index),
+        is_renewed=spec.is_renewed(index),
+        n_sets=_n_sets(spec, index),
+        window_days=spec.window_days if spec.is_stream(index) else None,
+        epsilon_window=certificate.epsilon_window if spec.is_stream(index) else None,
+        parts=tuple(names[part] for part in asked.parts),
+        scale=asked.scale,
+        moves=asked.moves,
+    )
 
 
 def _channels(channel: AnswerChannel) -> tuple[AnswerChannel, ...]:
