@@ -19,7 +19,7 @@ from reports.privacy.statement.slots import slots_table, slots_words
 from reports.studies import texts as studies_texts
 from reports.studies.grant_models import today
 from reports.studies.models import Study
-from reports.studies.queries import current_plan
+from reports.studies.queries import current_plan, shown_names
 
 
 def assessment(study: Study) -> tuple[Section, ...]:
@@ -36,7 +36,7 @@ def assessment(study: Study) -> tuple[Section, ...]:
             title=gettext("Risks not covered by the guarantee"),
             article="35 (7) c",
             points=(
-                *(limit["text"] for limit in not_protected(spec)),
+                *(limit["text"] for limit in not_protected(plan)),
                 *(noise_words(places) if places is not None else ()),
             ),
             to_fill=(gettext("Likelihood and severity of each risk to the data subjects, with reasons"),),
@@ -139,7 +139,7 @@ def _budget_words(line: BudgetLine) -> str:
 
 def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> Section:
     """Attacker who sees a report of a person, which never leaves the operator zone alone."""
-    names = {indicator.slug: indicator.shown_name for indicator in study.indicators.all()}
+    names = shown_names(study)
     rows, of_days = [], repeated(spec)
     for index, entry in enumerate(certificate.indicators):
         size = spec.indicators[index].n_values
@@ -159,7 +159,7 @@ def _risk_of_values(study: Study, spec: PlanSpec, certificate: Certificate) -> S
     return Section(
         title=gettext("Risk: an attacker learns a person's value"),
         article="35 (7) c",
-        paragraphs=(_attacker_words(), *(_days_words(spec) if of_days else ())),
+        paragraphs=(_attacker_words(), *(_days_words(spec, names) if of_days else ())),
         table=Table(
             head=(
                 gettext("Indicator"),
@@ -223,7 +223,7 @@ def _attacker_words() -> str:
     )
 
 
-def _days_words(spec: PlanSpec) -> tuple[str, ...]:
+def _days_words(spec: PlanSpec, names: dict[str, str]) -> tuple[str, ...]:
     """Additional knowledge from reports of several days."""
     if all(spec.is_hashed(index) for index in repeated(spec)):
         return (
@@ -241,7 +241,7 @@ def _days_words(spec: PlanSpec) -> tuple[str, ...]:
         "of them. It shows how often this attacker correctly guesses the value on the other day, if all "
         "values were equally likely beforehand. No epsilon limits this success rate."
     )
-    return text, *filter(None, [two_categories(spec)])
+    return text, *filter(None, [two_categories(spec, names)])
 
 
 def _measures(study: Study) -> Section:

@@ -15,11 +15,17 @@ from reports.studies.models import Study
 
 
 class Fact(NamedTuple):
-    """`name` for programs, never translated; `label` for people."""
+    """`name` and `value` for programs, `label` and `words` for people; `words` only if unlike the value."""
 
     name: str
     label: str
     value: str
+    words: str = ""
+
+    @property
+    def shown(self) -> str:
+        """Value as people read it."""
+        return self.words or self.value
 
 
 def facts_of(selection: Selection) -> list[Fact]:
@@ -84,7 +90,7 @@ def _plan_facts(selection: Selection) -> list[Fact]:
     return [
         Fact("plan_version", gettext("Plan version"), str(plan.version)),
         Fact("mechanism", gettext("Mechanism"), plan.mechanism),
-        Fact("unit", gettext("Privacy unit"), plan.unit),
+        Fact("unit", gettext("Privacy unit"), plan.unit, studies_texts.unit_words(plan.unit)),
         Fact(
             "epsilon_attribute",
             gettext("Certified epsilon per attribute (one of a person's values), rounded up"),

@@ -1,5 +1,7 @@
 """Knowledge from reports of several days about a daily value, beyond epsilon."""
 
+from collections.abc import Iterable, Mapping
+
 from django.utils.translation import gettext
 
 from ldp import Certificate, PlanSpec, epsilon_of
@@ -34,8 +36,16 @@ def window_words(spec: PlanSpec, certificate: Certificate) -> str:
     )
 
 
-def daily_limits(spec: PlanSpec) -> dict[str, str]:
-    """Return the unprotected facts of daily values, by name; nothing without daily indicators."""
+def names_of(slugs: Iterable[str], names: Mapping[str, str]) -> str:
+    """List indicators by the names that readers know."""
+    return ", ".join(names.get(slug, slug) for slug in slugs)
+
+
+def daily_limits(spec: PlanSpec, names: Mapping[str, str]) -> dict[str, str]:
+    """Return the unprotected facts of daily values, by name; nothing without daily indicators.
+
+    `names` are those of indicators by slug.
+    """
     if all(asked.kind == "static" for asked in spec.indicators):
         return {}
     moves, visits = (
@@ -53,22 +63,22 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
                 "day to the next is not protected, because the same value always gives the same answer."
             )
         )
-    if hashed := _hashes(spec):
+    if hashed := _hashes(spec, names):
         sentences.append(hashed)
-    if streams := _streams(spec):
+    if streams := _streams(spec, names):
         sentences.append(streams)
     if moves:
         text = gettext(
             "Moves (%(indicators)s): new noise is drawn every day, so reports do not show whether a "
             "person repeats a move."
         )
-        sentences.append(text % {"indicators": ", ".join(moves)})
+        sentences.append(text % {"indicators": names_of(moves, names)})
     if visits:
         text = gettext(
             "Visited zones (%(indicators)s): new noise is drawn every day, so reports do not show whether "
             "a person visits a zone again."
         )
-        sentences.append(text % {"indicators": ", ".join(visits)})
+        sentences.append(text % {"indicators": names_of(visits, names)})
     if any(map(spec.has_new_noise, range(spec.d))):
         sentences.append(undone_day_words())
     if spec.has_fakes:
@@ -77,7 +87,7 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
                 "A made-up report stays the same every day, so a report that changes must be the real one."
             )
         )
-    found = [_known_day(spec, index) for index in repeated(spec)]
+    found = [_known_day(spec, index, names) for index in repeated(spec)]
     if found:
         sentences.append(
             gettext(
@@ -91,7 +101,11 @@ def daily_limits(spec: PlanSpec) -> dict[str, str]:
         )
     return {
         "changes": " ".join(
-            filter(None, [*sentences, two_categories(spec), _numbers(spec), _questions(spec), _parts(spec)])
+            filter(
+                None,
+                [*sentences]
+                + [words(spec, names) for words in (two_categories, _numbers, _questions, _parts)],
+            )
         )
     }
 
@@ -101,7 +115,7 @@ def _has_cut(spec: PlanSpec, index: int) -> bool:
     return asked.scale is not None and not asked.is_wave
 
 
-def _numbers(spec: PlanSpec) -> str:
+def _numbers(spec: PlanSpec, names: Mapping[str, str]) -> str:
     """Return what daily numbers show of a person; empty without any."""
     slugs = [spec.indicators[index].slug for index in repeated(spec) if _has_cut(spec, index)]
     if not slugs:
@@ -112,10 +126,10 @@ def _numbers(spec: PlanSpec) -> str:
         "these days. The epsilon per attribute therefore gives no guarantee for a day if its report "
         "is seen together with the report for another day. The epsilon per profile covers any number "
         "of days."
-    ) % {"indicators": ", ".join(slugs)}
+    ) % {"indicators": names_of(slugs, names)}
 
 
-def _questions(spec: PlanSpec) -> str:
+def _questions(spec: PlanSpec, names: Mapping[str, str]) -> str:
     """Return what answers to permanent questions show of a person; empty without any."""
     slugs = [spec.indicators[index].slug for index in repeated(spec) if spec.has_question(index)]
     if not slugs:
@@ -126,10 +140,10 @@ def _questions(spec: PlanSpec) -> str:
         "“no” on the other. The epsilon per attribute therefore gives no guarantee for a day if its "
         "report is seen together with the report for another day. The epsilon per profile covers any "
         "number of days."
-    ) % {"indicators": ", ".join(slugs)}
+    ) % {"indicators": names_of(slugs, names)}
 
 
-def _parts(spec: PlanSpec) -> str:
+def _parts(spec: PlanSpec, names: Mapping[str, str]) -> str:
     """Return why a part that lasts is not protected against all others; empty without any."""
     static = {asked.slug for asked in spec.indicators if asked.kind == "static"}
     slugs = [
@@ -145,10 +159,10 @@ def _parts(spec: PlanSpec) -> str:
         "same on all days, their true answers can change on different days. The guarantee does not cover "
         "such pairs of people, so the epsilon per attribute for this value does not hold for every pair "
         "of people."
-    ) % {"indicators": ", ".join(slugs)}
+    ) % {"indicators": names_of(slugs, names)}
 
 
-def _hashes(spec: PlanSpec) -> str:
+def _hashes(spec: PlanSpec, names: Mapping[str, str]) -> str:
     """Return what reports on hashed values show of a person; empty without any."""
     found = {
         spec.indicators[index].slug: channel.answer.second_ratio
@@ -166,10 +180,10 @@ def _hashes(spec: PlanSpec) -> str:
         "each report reveals at most epsilon %(each)s more about them. If an attacker sees all reports "
         "and knows the values on all days except one, each report for that day reveals at most epsilon "
         "%(each)s about the value on that day. The epsilon per attribute does not limit this loss."
-    ) % {"indicators": ", ".join(found), "each": formats.epsilon(epsilon_of(max(found.values())))}
+    ) % {"indicators": names_of(found, names), "each": formats.epsilon(epsilon_of(max(found.values())))}
 
 
-def _streams(spec: PlanSpec) -> str:
+def _streams(spec: PlanSpec, names: Mapping[str, str]) -> str:
     """Return what a stream does not protect; empty without one."""
     slugs = [spec.indicators[index].slug for index in range(spec.d) if spec.is_stream(index)]
     if not slugs:
@@ -178,10 +192,10 @@ def _streams(spec: PlanSpec) -> str:
         "Streams (%(indicators)s): new noise is drawn for every answer, so answers do not show whether a "
         "value has changed. The days on which a person answers are public. The limit for consecutive days "
         "does not apply to longer periods: the epsilons of all of a person's answers add up."
-    ) % {"indicators": ", ".join(slugs)}
+    ) % {"indicators": names_of(slugs, names)}
 
 
-def _known_day(spec: PlanSpec, index: int) -> str:
+def _known_day(spec: PlanSpec, index: int, names: Mapping[str, str]) -> str:
     asked, answer = spec.indicators[index], spec.answer_channel(index)
     before, alone = 1 / asked.n_values, largest_success(float(answer.ratio), prior=1 / asked.n_values)
     if asked.discloses:
@@ -190,14 +204,14 @@ def _known_day(spec: PlanSpec, index: int) -> str:
         "%(name)s: %(before)s without any report, at most %(alone)s with one day's report, and "
         "%(known)s with the reports for two days and the value on one of these days"
     ) % {
-        "name": asked.slug,
+        "name": names.get(asked.slug, asked.slug),
         "before": formats.percent(before),
         "alone": formats.percent(alone),
         "known": formats.percent(known_day_success(spec.channel(index))),
     }
 
 
-def two_categories(spec: PlanSpec) -> str:
+def two_categories(spec: PlanSpec, names: Mapping[str, str]) -> str:
     """Return why epsilon per attribute promises nothing of days seen together; empty where it does."""
     slugs = [
         spec.indicators[i].slug
@@ -213,4 +227,4 @@ def two_categories(spec: PlanSpec) -> str:
         "one of the values learns the other. The reason: the epsilon per attribute compares two people "
         "whose values differ on only one day, but whose days with equal values are the same. With two "
         "categories, there are no such people."
-    ) % {"indicators": ", ".join(slugs)}
+    ) % {"indicators": names_of(slugs, names)}

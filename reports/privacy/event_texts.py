@@ -79,7 +79,7 @@ def event_limits(spec: PlanSpec) -> dict[str, str]:
         ),
         "times": gettext(
             "Timing: anyone who reads the totals before and after a change sees when they change and by how "
-            "much. Each change covers at least as many events as the study requires (min_publication), "
+            "much. Each change covers at least as many events as the study requires for a publication, "
             "counted across all days and indicators. The same applies when several changes are taken "
             "together. Even so, the change in a figure for a single period or indicator can come from just "
             "one event."

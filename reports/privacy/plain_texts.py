@@ -14,6 +14,7 @@ from reports.privacy.days_texts import repeated
 from reports.privacy.statement.document import Protection, certified, protections
 from reports.privacy.statement.slots import one_in, slots_limits
 from reports.studies.plan_models import Plan
+from reports.studies.queries import shown_names
 
 
 def plain_privacy(plan: Plan, slugs: Collection[str]) -> dict[str, Any]:
@@ -24,7 +25,7 @@ def plain_privacy(plan: Plan, slugs: Collection[str]) -> dict[str, Any]:
     spec, found = plan.parsed, protections(plan)
     shown = [slug for slug in found if slug in slugs] or list(found)
     example = max(shown, key=lambda slug: found[slug].epsilon_answer)
-    names = {each.slug: each.shown_name for each in plan.study.indicators.all()}
+    names = shown_names(plan.study)
     return {
         "study": plan.study,
         "protection": found[example],

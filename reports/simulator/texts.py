@@ -202,7 +202,7 @@ def odds_words(simulation: Simulation) -> list[str]:
     """Describe by how much published data can change a belief about one person."""
     certificate = simulation.certificate
     attribute, profile = certificate.epsilon_attribute, certificate.epsilon_profile
-    of_days = _days_words(simulation.plan)
+    of_days = _days_words(simulation.plan, {each.slug: each.name for each in simulation.setting.questions})
     one = gettext(
         "Suppose that an observer sees one report on an indicator and guesses the person's value for "
         "that indicator. The report changes the odds of a correct guess by a factor of at most "
@@ -224,7 +224,7 @@ def odds_words(simulation: Simulation) -> list[str]:
     return [one, every, *of_days]
 
 
-def _days_words(plan: PlanSpec) -> list[str]:
+def _days_words(plan: PlanSpec, names: dict[str, str]) -> list[str]:
     """Between whom the factors hold if values change from day to day."""
     if plan.has_streams:
         return [
@@ -254,7 +254,7 @@ def _days_words(plan: PlanSpec) -> list[str]:
         "the same value in one series, they also have the same value in the other. Anyone who also knows the "
         "value on one day learns more about the other days than these limits indicate."
     )
-    return [text, *filter(None, [two_categories(plan)])]
+    return [text, *filter(None, [two_categories(plan, names)])]
 
 
 def totals_words(simulation: Simulation) -> str:

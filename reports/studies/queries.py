@@ -35,6 +35,11 @@ def scale_of(indicator: Indicator) -> Scale | None:
     return spec.indicators[spec.index(indicator.slug)].scale
 
 
+def shown_names(study: Study) -> dict[str, str]:
+    """Names of the indicators in the active language, by slug."""
+    return {each.slug: each.shown_name for each in study.indicators.all()}
+
+
 def current_plan(study: Study) -> Plan:
     """The plan in force: the newest version."""
     return study.plans.order_by("-version")[:1].get()

@@ -336,6 +336,13 @@ def _how_renewed() -> str:
     )
 
 
+def unit_words(unit: str) -> str:
+    """Name the privacy unit of a plan of people."""
+    if unit == "profile":
+        return gettext("all of a person's values (profile)")
+    return gettext("one of a person's values (attribute)")
+
+
 def undone_day_words() -> str:
     """Explain what a day that is undone and uploaded again shows, although each day has new noise."""
     return gettext(

@@ -196,11 +196,9 @@ def _still_counted(opted_out: int | None) -> dict[str, str]:
         return {}
     text = ngettext(
         "%(n)d subscriber who opted out remains in the published totals. The subscriber's presence and "
-        "answers have been erased, but the latest changes covered too few subscribers to be published "
-        "(min_publication).",
+        "answers have been erased, but the latest changes covered too few subscribers to be published.",
         "%(n)d subscribers who opted out remain in the published totals. Their presence and answers have "
-        "been erased, but the latest changes covered too few subscribers to be published "
-        "(min_publication).",
+        "been erased, but the latest changes covered too few subscribers to be published.",
         opted_out,
     )
     return {"opted_out": text % {"n": opted_out}}

@@ -28,7 +28,7 @@ from reports.privacy.statement.slots import slots_table, slots_words
 from reports.studies import texts as studies_texts
 from reports.studies.models import Area, Indicator, Study
 from reports.studies.plan_models import Plan
-from reports.studies.queries import current_plan
+from reports.studies.queries import current_plan, shown_names
 
 
 @require_GET
@@ -73,7 +73,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
             _indicator_row(each, spec, entry, typed=typed[each.pk])
             for each, entry in zip(found.indicators.all(), certificate.indicators, strict=True)
         ],
-        "two_categories": two_categories(spec),
+        "two_categories": two_categories(spec, shown_names(found)),
         "n_windows": found.days * (found.days + 1) // 2,
         "visitor_rule": studies_texts.visitor_rule(found),
         "versions": found.plans.order_by("-version"),

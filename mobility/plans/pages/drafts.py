@@ -93,7 +93,9 @@ def draft(request: HttpRequest, draft_id: int) -> HttpResponse:
         "slots": slots_words(spec, hold_minutes=definition.slots.hold_minutes) if definition.slots else [],
         "changes": plan_changes(before, definition),
         "effects": plan_effects(before, definition, visitors=visitors),
-        "two_categories": two_categories(spec),
+        "two_categories": two_categories(
+            spec, {each.slug: each.shown_name for each in definition.indicators}
+        ),
         "visitors": visitors,
         "most_visitors": MOST_VISITORS,
         "budget": outlook_sentences(outlook) if outlook else [],

@@ -100,7 +100,7 @@ def _about(findings: Findings) -> dict[str, Sequence[tuple[str, str]]]:
     }
     for place, found in enumerate(findings.selections):
         heading = gettext("Source of the figures") if place == 0 else gettext("Compared with")
-        pairs[heading] = [(fact.label, fact.value) for fact in facts_of(found)]
+        pairs[heading] = [(fact.label, fact.shown) for fact in facts_of(found)]
     words = status_words(findings.selections[0].study)
     for column, meanings in {**findings.codes, "status": words}.items():
         pairs[gettext("Values in the “%(name)s” column") % {"name": column}] = list(meanings.items())

@@ -66,7 +66,7 @@ def to_xlsx(selection: Selection) -> bytes:
         for reports in by_indicator
     ]
     about = {
-        selection.title: [(fact.label, fact.value) for fact in facts_of(selection)],
+        selection.title: [(fact.label, fact.shown) for fact in facts_of(selection)],
         gettext("Values in the “status” column"): list(status_words(selection.study).items()),
     }
     return workbook(sheets, title=selection.title, last_date=selection.last_date, about=about)

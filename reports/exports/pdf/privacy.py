@@ -57,7 +57,7 @@ def add_privacy(document: Document, selection: Selection) -> None:
     )
     _add_promise(document, selection)
     document.heading(gettext("Limits of protection"))
-    document.bullets([limit["text"] for limit in not_protected(spec)])
+    document.bullets([limit["text"] for limit in not_protected(plan)])
     document.heading(gettext("Data retention"))
     kept = [[row["text"], row["until"]] for row in retention(selection.study)]
     document.grid([gettext("Data"), gettext("Kept until")], kept, widths=(110, 60), texts=2)
@@ -66,7 +66,7 @@ def add_privacy(document: Document, selection: Selection) -> None:
 def _readable(fact: Fact) -> str:
     """Value as pages write it; an epsilon with few decimals, rounded up."""
     is_epsilon = fact.name.startswith("epsilon")
-    return formats.epsilon(Decimal(fact.value)) if is_epsilon else fact.value
+    return formats.epsilon(Decimal(fact.value)) if is_epsilon else fact.shown
 
 
 def _add_promise(document: Document, selection: Selection) -> None:

@@ -4,6 +4,7 @@ Every figure comes from the plan under which the answers were collected, through
 them; none is typed here. Exact numbers are strings, because readers of JSON round large integers.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -36,7 +37,7 @@ from ldp.protocols.two_round_unary import TwoRoundUnary
 from ldp.protocols.unary import UnaryChannel
 from reports.base.version import software
 from reports.privacy.composition import composition_facts
-from reports.privacy.days_texts import daily_limits, repeated
+from reports.privacy.days_texts import daily_limits, names_of, repeated
 from reports.privacy.event_texts import event_definition, event_limits, event_units, person_unit
 from reports.privacy.retention import retention
 from reports.privacy.statement.locations import location_facts, location_limits, location_protection
@@ -46,7 +47,7 @@ from reports.privacy.statement.slots import slots_facts, slots_limits
 from reports.privacy.statement.sums import sums_facts
 from reports.studies.models import Area, Indicator, Study
 from reports.studies.plan_models import Plan
-from reports.studies.queries import current_plan, has_unions
+from reports.studies.queries import current_plan, has_unions, shown_names
 from reports.studies.texts import undone_day_words, wave_words
 
 SCHEMA_VERSION = 1
@@ -191,7 +192,7 @@ def protection_of(plan: Plan, slug: str) -> Protection:
     spec, certificate = certified(plan)
     index = spec.index(slug)
     asked, entry = spec.indicators[index], certificate.indicators[index]
-    names = {each.slug: each.shown_name for each in plan.study.indicators.all()} if asked.parts else {}
+    names = shown_names(plan.study) if asked.parts else {}
     return Protection(
         unit=spec.unit,
         epsilon_answer=entry.epsilon,
@@ -288,7 +289,7 @@ def privacy_statement(study: Study, *, with_names: bool = False) -> dict[str, An
         **sums_facts(study, plan, spec),
         **scaling_facts(study),
         "composition": composition_facts(study, with_names=with_names),
-        "not_protected": not_protected(spec),
+        "not_protected": not_protected(plan),
         "retention": retention(study),
         "versions": plan_versions(study),
     }
@@ -343,8 +344,9 @@ def _classes(plan: Plan, *, by_slug: dict[str, Indicator]) -> dict[str, Any]:
     return {"classes": rows} if rows else {}
 
 
-def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
+def not_protected(plan: Plan) -> list[dict[str, str]]:
     """Limits of a plan's guarantee, each with a fixed name and a text."""
+    spec, names = plan.parsed, shown_names(plan.study)
     if spec.events:
         return [{"name": name, "text": text} for name, text in event_limits(spec).items()]
     limits = presence_limits(spec) | slots_limits(spec)
@@ -359,8 +361,8 @@ def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
             "Classes: the class of each person is public, and so is the epsilon that applies to it. The "
             "totals show the exact number of visitors in each class."
         )
-    limits |= told_groups(spec) | disclosed_values(spec)
-    limits |= daily_limits(spec)
+    limits |= told_groups(spec, names) | disclosed_values(spec, names)
+    limits |= daily_limits(spec, names)
     limits |= location_limits(location_protection(spec))
     limits["times"] = _times(spec)
     limits["key_holder"] = gettext(
@@ -370,7 +372,7 @@ def not_protected(spec: PlanSpec) -> list[dict[str, str]]:
     return [{"name": name, "text": text} for name, text in limits.items()]
 
 
-def told_groups(spec: PlanSpec) -> dict[str, str]:
+def told_groups(spec: PlanSpec, names: Mapping[str, str]) -> dict[str, str]:
     """Say that groups are disclosed; nothing where no answer tells them."""
     told = [index for index, asked in enumerate(spec.indicators) if asked.regions]
     if not told:
@@ -381,7 +383,7 @@ def told_groups(spec: PlanSpec) -> dict[str, str]:
         "group. For a daily indicator, the groups of all days on which a person answers are disclosed. The "
         "totals show how many answers come from each group."
     )
-    text %= {"indicators": ", ".join(spec.indicators[index].slug for index in told)}
+    text %= {"indicators": names_of((spec.indicators[index].slug for index in told), names)}
     pairs = [
         index
         for index in told
@@ -395,7 +397,7 @@ def told_groups(spec: PlanSpec) -> dict[str, str]:
     return {"groups": text}
 
 
-def disclosed_values(spec: PlanSpec) -> dict[str, str]:
+def disclosed_values(spec: PlanSpec, names: Mapping[str, str]) -> dict[str, str]:
     """Say that values that are not sensitive are disclosed; nothing where all are hidden."""
     told = [asked.slug for asked in spec.indicators if asked.sensitive]
     if not told:
@@ -406,7 +408,7 @@ def disclosed_values(spec: PlanSpec) -> dict[str, str]:
         "protected. Epsilon applies only to answers that give a sensitive category, which can come from any "
         "person. The totals show how many answers disclose each category that is not sensitive."
     )
-    return {"disclosed_values": text % {"indicators": ", ".join(told)}}
+    return {"disclosed_values": text % {"indicators": names_of(told, names)}}
 
 
 def _times(spec: PlanSpec) -> str:
@@ -418,7 +420,7 @@ def _times(spec: PlanSpec) -> str:
         )
     return gettext(
         "Timing: anyone who reads the totals before and after a change sees when they change and by how "
-        "much. Each change covers at least as many subscribers as the study requires (min_publication), "
+        "much. Each change covers at least as many subscribers as the study requires for a publication, "
         "counted across all days and indicators. The same applies when several changes are taken "
         "together. Even so, the change in a figure for a single date range or indicator can come from "
         "just one person."

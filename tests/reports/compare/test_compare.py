@@ -263,7 +263,7 @@ def test_another_indicator_is_compared_on_the_same_days(reader, age, asked, kept
     assert reader.get(other).status_code == 200
 
 
-def test_the_totals_are_compared_below_the_verdict_and_are_exact(reader) -> None:
+def test_the_totals_are_compared_above_the_verdict_and_are_exact(reader) -> None:
     study = factory.published(n=900)
     found = by_windows(study.indicators.get(slug="gender"), BUSY, CALM)
     now, then = found.report.n_visitors, found.reference.n_visitors
@@ -273,7 +273,7 @@ def test_the_totals_are_compared_below_the_verdict_and_are_exact(reader) -> None
     assert said.startswith(f"{abs(now - then):,} {word} visitors in total ({share}): {now:,} (")
     days = "from=2024-05-31&to=2024-06-02&with_from=2024-05-30&with_to=2024-05-31"
     page = words(reader.get(f"/studies/fair-2024/gender/compare/?{days}"))
-    assert page.index(texts.summary(found)) < page.index(said)
+    assert page.index(said) < page.index(texts.summary(found))
     assert "Values are unbiased" in page
     turned = texts.total_words(by_windows(study.indicators.get(slug="gender"), CALM, BUSY))
     assert f"{abs(now - then):,} {'fewer' if word == 'more' else 'more'} visitors in total" in turned

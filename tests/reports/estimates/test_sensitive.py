@@ -38,7 +38,7 @@ PLACES = ("shop", "clinic", "park", "mosque", "church", "street")
 HIDDEN = ("mosque", "clinic", "church")
 GROUPS = (("faith", ("mosque", "church")), ("other", ("shop", "park")))
 PLACE = replace(factory.indicator("place", *PLACES), protect="sensitive", sensitive=HIDDEN, groups=GROUPS)
-TODAY = replace(PLACE, slug="today", kind="daily", column=None, derive="main_zone")
+TODAY = replace(PLACE, slug="today", name="Today", kind="daily", column=None, derive="main_zone")
 
 
 def open_definition(*more, **changes) -> StudyDefinition:
@@ -128,7 +128,7 @@ def test_statement_names_the_sensitive_categories_and_the_script_agrees():
     assert (entry["protocol"], entry["sensitive"]) == ("sensitive", ["clinic", "mosque", "church"])
     (limit,) = [each["text"] for each in statement["not_protected"] if each["name"] == "disclosed_values"]
     assert "epsilon is infinite" in limit
-    assert "(place, today)" in limit
+    assert "(Place, Today)" in limit
     assert "nothing is guaranteed" in statement["guarantee"]["definition"]
     forgeries = {
         "threshold": "1",

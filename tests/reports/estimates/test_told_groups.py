@@ -40,7 +40,7 @@ WHOLE = Window(1, 4)
 LETTERS = "ABCDEFGHIJKLMNOPQRST"
 GROUPS = (("North", ("A", "C", "E")), ("South", ("B", "D")), ("Isles", tuple(LETTERS[5:])))
 ZONE = replace(factory.indicator("zone", *LETTERS), groups=GROUPS, protect="in_groups")
-DAILY = replace(ZONE, slug="today", kind="daily", column=None, derive="main_zone")
+DAILY = replace(ZONE, slug="today", name="Today", kind="daily", column=None, derive="main_zone")
 
 
 def told_definition(*more, **changes) -> StudyDefinition:
@@ -167,7 +167,7 @@ def test_statement_has_each_group_and_the_script_agrees():
     assert "groups" not in statement["indicators"][2]
     (limit,) = [each["text"] for each in statement["not_protected"] if each["name"] == "groups"]
     assert "The group of each subscriber is not protected" in limit
-    assert "(zone, today)" in limit
+    assert "(Zone, Today)" in limit
     assert "must be in the same groups" in statement["guarantee"]["definition"]
     for name in ("threshold", "p", "q", "ratio"):
         forged = json.loads(json.dumps(statement))

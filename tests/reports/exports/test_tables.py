@@ -130,7 +130,8 @@ class TestEstimates:
         said = {row[0]: row[1] for row in book["About"].iter_rows(values_only=True)}
         expected = {
             "Study": "fair-2024", "Days (inclusive)": "2024-05-30/2024-06-02", "Mechanism": "smp-grr",
-            "Time zone used for days": "Europe/Paris", "Plan version": "1", "Privacy unit": "profile",
+            "Time zone used for days": "Europe/Paris", "Plan version": "1",
+            "Privacy unit": "all of a person's values (profile)",
             "Confidence level of the intervals": "0.95", "Software": "{name} {version}".format(**software()),
         }  # fmt: skip
         assert {name: said[name] for name in expected} == expected

@@ -110,9 +110,9 @@ PLANS = {
         HEAD + ONE.replace("most 1", "most 3"), f"{PRESENT[:-1]}; the class of each person.",
     ),
     "sensitive": (
-        lambda: made(open_definition(TODAY)), "today", "About 58 of 100 people with a sensitive category of “Place” give it.",
-        HEAD + "“Place” is at most 4 for what is protected, because each person gives at most 4 daily answers of epsilon 1 each.",
-        f"{PRESENT[:-1]}; categories of “Place” that are not sensitive; whether a person's daily value changes from one day to the next.",
+        lambda: made(open_definition(TODAY)), "today", "About 58 of 100 people with a sensitive category of “Today” give it.",
+        HEAD + "“Today” is at most 4 for what is protected, because each person gives at most 4 daily answers of epsilon 1 each.",
+        f"{PRESENT[:-1]}; categories of “Today” that are not sensitive; whether a person's daily value changes from one day to the next.",
     ),
     "groups": (
         lambda: made(replace(factory.definition(ZONE), plan=replace(factory.definition().plan, discloses_values=True))), "zone", None,

@@ -189,8 +189,8 @@ def test_statement_says_what_one_known_day_tells_of_another_and_where_epsilon_is
     factory.create(coin, seven, slug="days", epsilon="0.1")
     (changes,) = [row["text"] for row in statement("days")["not_protected"] if row["name"] == "changes"]
     figures = "50.0% without any report, at most 52.5% with one day's report"
-    assert f"night: {figures}" in changes
-    assert "(night): the epsilon per attribute gives no guarantee for a day" in changes
+    assert f"Night: {figures}" in changes
+    assert "(Night): the epsilon per attribute gives no guarantee for a day" in changes
     assert "knows one of the values learns the other" in changes
     factory.create(replace(coin, max_values=1), slug="once", epsilon="0.1")
     changes = told(statement("once")["not_protected"])["changes"]
@@ -211,7 +211,7 @@ def test_statement_says_what_reports_on_hashed_values_tell(reader) -> None:
     (shown,) = protections(Plan.objects.get(study=study)).values()
     changes = told(statement(study)["not_protected"])["changes"]
     assert changes.startswith(
-        "Hashed values (place): for each person, the list of categories is divided into sets in a different way"
+        "Hashed values (Place): for each person, the list of categories is divided into sets in a different way"
     )
     assert "same answer" not in changes and "The epsilon per attribute does not limit this loss" in changes
     assert shown.epsilon_odds == shown.epsilon_answer < shown.epsilon_value
@@ -249,7 +249,7 @@ def test_statement_says_which_people_with_other_lasting_values_are_not_compared(
     both = factory.joint("both", factory.GENDER, factory.STAY, kind="daily")
     factory.create(factory.GENDER, factory.STAY, both, mechanism=mechanism)
     changes = told(statement()["not_protected"])["changes"]
-    assert changes.count("Joint indicators (both): even if two people differ only") == is_said
+    assert changes.count("Joint indicators (Both): even if two people differ only") == is_said
 
 
 def test_statement_says_what_renewed_reports_tell(reader) -> None:
@@ -507,10 +507,9 @@ class TestDataProtectionPack:
         assert "No epsilon limits this success rate" in section(study, title).paragraphs[1]
 
     def test_what_is_not_protected_is_a_risk(self, study) -> None:
-        spec, _ = certified(study.plans.get())
         located = map_factory.create_located(slug="places-2024", n=300)
         risks = [section(each, "Risks not covered by the guarantee").points for each in (study, located)]
-        assert risks[0] == tuple(limit["text"] for limit in not_protected(spec))
+        assert risks[0] == tuple(limit["text"] for limit in not_protected(study.plans.get()))
         assert len(risks[1]) > len(risks[0])
         data = [rows(each, "Data subjects and data") for each in (study, located)]
         assert ["Main place on each day, with noise" in each for each in data] == [False, True]
