@@ -27,12 +27,12 @@ def home(request: HttpRequest) -> HttpResponse:
     is_reader = settings.HAS_REPORTS and bool(policies.roles_of(request.user) & READERS)
     context: dict[str, Any] = {"is_reader": is_reader}
     if is_reader:
-        reader, studies = account(request), readable(request)
+        reader, studies, of_events = account(request), readable(request), readable_events(request)
         context |= {
             "rows": study_overviews(studies),
-            "of_events": readable_events(request).order_by("-first_day", "slug"),
+            "of_events": of_events.order_by("-first_day", "slug"),
             "saved_views": saved_views_of(reader),
-            "boards": boards_last_used(reader, among=studies, at_most=BOARDS_SHOWN),
+            "boards": boards_last_used(reader, among=studies | of_events, at_most=BOARDS_SHOWN),
         }
     if settings.HAS_VAULT:
         try:

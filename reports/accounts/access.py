@@ -3,8 +3,11 @@
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext
 
 from reports.accounts.access_models import SavedView
+from reports.base.problems import ExplainedHttp404
 from reports.studies.models import Indicator, Study
 from reports.studies.policies import (
     EXPORTERS,
@@ -50,9 +53,14 @@ def any_study_or_404(request: HttpRequest, slug: str) -> Study:
 
 
 def study_of_visitors(found: Study) -> Study:
-    """The study; Http404 if it counts events, which have none of the figures of people."""
+    """The study; ExplainedHttp404 if it counts events, which have none of the figures of people."""
     if found.of_events:
-        raise Http404
+        text = gettext(
+            "This page is not available for “%(name)s”, because that study counts events, not people. Open "
+            "the study for its figures by day, week, month, quarter and year."
+        )
+        way = reverse("reports:study", args=[found.slug])
+        raise ExplainedHttp404(text % {"name": found.shown_name}, way=way)
     return found
 
 

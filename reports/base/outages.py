@@ -6,11 +6,12 @@ from typing import Final
 
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.template import loader
 from django.utils.translation import gettext
 from django.views.defaults import page_not_found, server_error
 
-from reports.base.problems import missing_problem, problem
+from reports.base.problems import ExplainedHttp404, missing_problem, problem
 
 AWAY: Final = (OperationalError, InterfaceError)  # a database did not answer, or broke the connection off
 RETRY_AFTER_S: Final = 5
@@ -41,6 +42,9 @@ def missing(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer that an address leads nowhere, to programs as a problem."""
     if request.path_info.startswith(API) or request.method in OF_PROGRAMS:
         return missing_problem()
+    if isinstance(exception, ExplainedHttp404):
+        context = {"reason": str(exception), "way": exception.way}
+        return render(request, "404.html", context, status=HTTPStatus.NOT_FOUND)
     return page_not_found(request, exception)
 
 

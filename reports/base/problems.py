@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from http import HTTPStatus
 
-from django.http import JsonResponse
+from django.http import Http404, JsonResponse
 from django.utils.translation import gettext
 
 CONTENT_TYPE = "application/problem+json"
@@ -14,6 +14,14 @@ class ProblemError(Exception):
 
     def __init__(self, status: int, detail: str) -> None:
         self.status = status
+        super().__init__(detail)
+
+
+class ExplainedHttp404(Http404):
+    """Ends a request for a page that makes no sense for its study; `str()` says why, `way` leads on."""
+
+    def __init__(self, detail: str, *, way: str) -> None:
+        self.way = way
         super().__init__(detail)
 
 

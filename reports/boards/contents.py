@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
@@ -50,6 +50,13 @@ MOST_WIDE: Final = 12  # of a wide one
 _AS_IT_IS: Final = ReportOptions()
 
 
+class Table(NamedTuple):
+    """Words of a table; the first cell of each row is its name."""
+
+    head: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
     """A tile with its figures in a window.
@@ -62,6 +69,7 @@ class Shown:
     summary : the figures in words, for readers who see no chart
     drawn : the report with the categories of the chart, in its order
     left_out : number of categories that the chart does not show, the smallest ones
+    table : figures of a study of events; with a chart they are folded
     """
 
     tile: Tile
@@ -78,6 +86,7 @@ class Shown:
     days: tuple[DayCoverage, ...] = ()
     top: TopList | None = None
     map: Mapping[str, Any] | None = None
+    table: Table | None = None
 
     @property
     def name(self) -> str:

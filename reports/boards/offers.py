@@ -9,6 +9,7 @@ from django.utils.translation import gettext
 from reports.boards.tiles import Kind, Tile, with_tile
 from reports.flows.pairs import place_pairs
 from reports.flows.visited import visited_items
+from reports.forecasts.actions import has_days_forecast
 from reports.maps.zones import mapped, zones_of
 from reports.studies.models import Study
 from reports.studies.queries import current_plan
@@ -32,6 +33,8 @@ class Offer:
 
 def offers_of(study: Study) -> list[Offer]:
     """All tiles of a study, by kind, indicators in plan order."""
+    if study.of_events:
+        return [Offer(kind=Kind.EVENTS), *_of_events(study), Offer(kind=Kind.TEXT)]
     return [
         Offer(kind=Kind.FIGURES),
         Offer(kind=Kind.VISITORS),
@@ -45,10 +48,12 @@ def titles() -> dict[Kind, str]:
     return {
         Kind.FIGURES: gettext("Key figures"),
         Kind.VISITORS: gettext("Visitors per day"),
+        Kind.EVENTS: gettext("Number of events"),
         Kind.INDICATOR: gettext("Indicators"),
         Kind.NUMBER: gettext("Mean and median"),
         Kind.MAP: gettext("Maps"),
         Kind.FLOWS: gettext("Flows"),
+        Kind.FORECAST: gettext("Forecasts of the next period"),
         Kind.TEXT: gettext("Text"),
     }
 
@@ -64,14 +69,16 @@ def all_figures(study: Study) -> list[Offer]:
 
 
 def proposed(study: Study) -> list[Offer]:
-    """Figures for one page: key figures, visitors per day, charts of the first indicators, and one map."""
-    on_map = mapped(list(study.indicators.all()))
+    """Figures for one page: totals, charts of the first indicators, and one map or forecast."""
+    on_map = None if study.of_events else mapped(list(study.indicators.all()))
     offers = all_figures(study)
+    forecasts = [each for each in offers if each.kind == Kind.FORECAST]
     charts = [
         each for each in offers if each.kind == Kind.INDICATOR and (not on_map or each.of != on_map.slug)
     ]
-    others = {Kind.FIGURES: "", Kind.VISITORS: "", Kind.MAP: on_map.slug if on_map else None}
-    return [each for each in offers if others.get(each.kind) == each.of or each in charts[:FIRST_CHARTS]]
+    others = {Kind.FIGURES: "", Kind.VISITORS: "", Kind.EVENTS: "", Kind.MAP: on_map and on_map.slug}
+    chosen = [*charts[:FIRST_CHARTS], *forecasts[:1]]
+    return [each for each in offers if others.get(each.kind) == each.of or each in chosen]
 
 
 def tiles_of(offers: Sequence[Offer]) -> list[Tile]:
@@ -80,6 +87,13 @@ def tiles_of(offers: Sequence[Offer]) -> list[Tile]:
     for offer in offers:
         tiles = with_tile(tiles, offer.kind, of=offer.of)
     return tiles
+
+
+def _of_events(study: Study) -> Iterator[Offer]:
+    kinds = [Kind.INDICATOR, Kind.FORECAST] if has_days_forecast(study) else [Kind.INDICATOR]
+    for kind in kinds:
+        for each in study.indicators.all():
+            yield Offer(kind=kind, of=each.slug, name=each.shown_name)
 
 
 def _of_indicators(study: Study) -> Iterator[Offer]:

@@ -19,11 +19,15 @@ class Kind(StrEnum):
     NUMBER = "number"
     MAP = "map"
     FLOWS = "flows"
+    EVENTS = "events"
+    FORECAST = "forecast"
     TEXT = "text"
 
 
 # Kinds that show an indicator, which `of` names.
-OF_INDICATORS: Final = frozenset({Kind.INDICATOR, Kind.NUMBER, Kind.MAP, Kind.FLOWS})
+OF_INDICATORS: Final = frozenset({Kind.INDICATOR, Kind.NUMBER, Kind.MAP, Kind.FLOWS, Kind.FORECAST})
+
+_WIDE: Final = frozenset({Kind.FIGURES, Kind.FORECAST})  # when they are added
 
 
 class TileError(ValueError):
@@ -78,7 +82,7 @@ def write_tiles(tiles: Sequence[Tile]) -> list[dict[str, Any]]:
 def with_tile(tiles: Sequence[Tile], kind: Kind, *, of: str = "") -> list[Tile]:
     """Tiles with one more at the end; the caller checks their number."""
     key = 1 + max((tile.key for tile in tiles), default=0)
-    return [*tiles, Tile(key=key, kind=kind, of=of, is_wide=kind == Kind.FIGURES)]
+    return [*tiles, Tile(key=key, kind=kind, of=of, is_wide=kind in _WIDE)]
 
 
 def moved(tiles: Sequence[Tile], key: int, *, step: int) -> list[Tile]:

@@ -17,9 +17,10 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from reports.accounts.access import account, readers_only, study_or_404
+from reports.accounts.access import account, any_study_or_404, readers_only
 from reports.boards import actions
 from reports.boards.contents import board_context
+from reports.boards.events import events_board_context
 from reports.boards.models import Board
 from reports.boards.offers import Offer, offers_of, proposed, tiles_of, titles
 from reports.boards.queries import board_or_404, boards_of
@@ -28,6 +29,8 @@ from reports.estimates.options import ReportOptions
 from reports.estimates.page import weekdays, widest_indicator, window_page
 from reports.estimates.picker import kept_days, requested_window
 from reports.estimates.queries import Window, WindowError, visitor_unions
+from reports.events.queries import asked_period
+from reports.events.texts import period_switches
 from reports.studies.models import Study
 from reports.studies.policies import may_open
 from reports.studies.texts import crumbs_to, with_query
@@ -95,7 +98,7 @@ class BoardForm(forms.Form):
 @readers_only
 def boards(request: HttpRequest, slug: str) -> HttpResponse:
     """List the boards of a study, and make one."""
-    study, reader = study_or_404(request, slug), account(request)
+    study, reader = any_study_or_404(request, slug), account(request)
     form = BoardForm(request.POST or None, study=study, reader=reader)
     if request.method == "POST" and form.is_valid():
         try:
@@ -122,26 +125,17 @@ def boards(request: HttpRequest, slug: str) -> HttpResponse:
 @readers_only
 @gzip_page  # a map of thousands of zones is a megabyte
 def board(request: HttpRequest, slug: str, board_id: int) -> HttpResponse:
-    """Show one board in the days of the address; its owner can arrange it there."""
-    study, reader = study_or_404(request, slug), account(request)
+    """Show one board in the days or periods of the address; its owner can arrange it there."""
+    study, reader = any_study_or_404(request, slug), account(request)
     found = board_or_404(study, board_id, reader=reader)
-    visitors, status = visitor_unions(study), 200
-    indicators = list(study.indicators.all())
-    indicator = widest_indicator(indicators)
-    try:
-        window = requested_window(request.GET, indicator=indicator, visitors=visitors)
-    except WindowError as error:
-        window, status = Window(1, study.days), 400
-        messages.error(request, str(error))
     if request.method == "GET":
         actions.note_use(found, by=reader)
     days = kept_days(request.GET, study)
     is_own = found.owner_id == reader.pk
     is_arranged = is_own and request.GET.get(ARRANGE) == "on"
-    context = board_context(found, indicators, window, visitors=visitors, with_hidden=is_arranged)
-    context |= window_page(indicator, window, visitors=visitors, options=ReportOptions())
+    contents = _periods_shown if study.of_events else _days_shown
+    context, status = contents(request, found, with_hidden=is_arranged)
     context |= {
-        "weekdays": weekdays(),
         "is_own": is_own,
         "is_arranged": is_arranged,
         "may_share": may_open(reader),
@@ -156,11 +150,34 @@ def board(request: HttpRequest, slug: str, board_id: int) -> HttpResponse:
     return render(request, "boards/board.html", context, status=status)
 
 
+def _days_shown(request: HttpRequest, board: Board, *, with_hidden: bool) -> tuple[dict[str, Any], int]:
+    """Contents in the days of the address, and the status of the answer."""
+    study, status = board.study, 200
+    visitors, indicators = visitor_unions(study), list(study.indicators.all())
+    indicator = widest_indicator(indicators)
+    try:
+        window = requested_window(request.GET, indicator=indicator, visitors=visitors)
+    except WindowError as error:
+        window, status = Window(1, study.days), 400
+        messages.error(request, str(error))
+    context = board_context(board, indicators, window, visitors=visitors, with_hidden=with_hidden)
+    context |= window_page(indicator, window, visitors=visitors, options=ReportOptions())
+    return context | {"weekdays": weekdays()}, status
+
+
+def _periods_shown(request: HttpRequest, board: Board, *, with_hidden: bool) -> tuple[dict[str, Any], int]:
+    """Contents in periods of the kind in the address."""
+    kind = asked_period(request.GET)
+    arranged = f"{ARRANGE}=on" if with_hidden else ""
+    context = events_board_context(board, list(board.study.indicators.all()), kind, with_hidden=with_hidden)
+    return context | {"query": f"period={kind}", "switches": period_switches(kind, kept=arranged)}, 200
+
+
 @require_POST
 @readers_only
 def change(request: HttpRequest, slug: str, board_id: int) -> HttpResponse:
     """Do what a button says, and go back to the tile; scripts get no page."""
-    found = board_or_404(study_or_404(request, slug), board_id, reader=account(request))
+    found = board_or_404(any_study_or_404(request, slug), board_id, reader=account(request))
     if found.owner_id != account(request).pk:
         raise Http404
     try:
@@ -200,8 +217,8 @@ def _changed(request: HttpRequest, board: Board) -> int | None:
 
 
 def _days(request: HttpRequest) -> dict[str, str]:
-    """Days in the address, for the next one."""
-    return {name: request.GET[name] for name in ("from", "to") if name in request.GET}
+    """Days or kind of period in the address, for the next one."""
+    return {name: request.GET[name] for name in ("from", "to", "period") if name in request.GET}
 
 
 def _free_name(boards: Iterable[Board], *, reader: Any) -> str:

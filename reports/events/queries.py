@@ -6,14 +6,16 @@ from datetime import date
 from typing import Final
 
 import numpy as np
+from django.http import QueryDict
 
 from reports.estimates.queries import WindowReport, indicator_reports
-from reports.events.periods import Period, PeriodKind, periods_of
+from reports.events.periods import PERIODS, Period, PeriodKind, periods_of
 from reports.studies.models import Indicator, Study
 from reports.studies.queries import visitors_of
 from reports.studies.tally_models import VisitorTally
 
 DEFAULT: Final[PeriodKind] = "month"
+PERIODS_SHOWN: Final = 53  # of a page; the weeks of a year
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,11 @@ class PeriodCount:
     last_date: date
     is_whole: bool
     n_events: int
+
+
+def asked_period(query: QueryDict) -> PeriodKind:
+    """Kind of period that an address names; months without a valid one."""
+    return next((kind for kind in PERIODS if kind == query.get("period")), DEFAULT)
 
 
 def known_periods(study: Study, kind: PeriodKind) -> list[Period]:

@@ -13,7 +13,7 @@ from reports.estimates.options import MAX_LINES
 from reports.estimates.queries import WindowReport
 from reports.forecasts.queries import Expected
 from reports.forecasts.smoothing import SmoothedCategory, SmoothedShare
-from reports.forecasts.texts import NONE, expected_text
+from reports.forecasts.texts import NONE, expected_text, interval_words
 
 _TICKS: Final = 5  # two lines each: more overlap on a phone
 _SHADES: Final = ("0.28", "0.14")  # of the intervals of `LEVELS`
@@ -149,7 +149,6 @@ def _band(fan: Fan, x: list[int], *, level: int) -> dict[str, Any] | None:
     if not known:
         return None
     places = [at for at, _ in known]
-    percent = formats.decimal(100 * LEVELS[level], decimals=0) + formats.percent_sign()
     bounds = [ends if fan.is_share else formats.people_bounds(*ends) for _, ends in known]
     low = [_drawn(ends[0], is_share=fan.is_share) for ends in bounds]
     high = [_drawn(ends[1], is_share=fan.is_share) for ends in bounds]
@@ -158,7 +157,7 @@ def _band(fan: Fan, x: list[int], *, level: int) -> dict[str, Any] | None:
         "mode": "lines",
         "x": places + places[::-1],
         "y": high + low[::-1],
-        "name": gettext("%(level)s interval") % {"level": percent},
+        "name": interval_words(LEVELS[level]),
         "fill": "toself",
         "fillcolor": f"--chart-1/{_SHADES[level]}",
         "line": {"width": 0},

@@ -4,9 +4,11 @@ from typing import Final
 
 from django.utils.translation import gettext, ngettext
 
+from ldp.estimation.series.levels import WEEKDAY_DAYS
 from reports.base import formats
+from reports.forecasts.actions import LEAST_DAYS, has_days_forecast
 from reports.forecasts.crowds import Crowded
-from reports.forecasts.queries import Expected
+from reports.forecasts.queries import EventForecast, Expected, ExpectedEvents
 
 NONE: Final = "\N{EN DASH}"  # in place of a number that is not known
 
@@ -41,6 +43,46 @@ def method_words(method: str) -> str:
     }[method]
 
 
+def event_cells(each: ExpectedEvents) -> tuple[str, ...]:
+    """Name of a category, the expected number of its events, and the intervals of `LEVELS`."""
+    value = expected_text(Expected(value=each.expected.value, ends=(None,)))
+    return (
+        each.shown_name or gettext("All events"),
+        value,
+        *(range_text(ends) for ends in each.expected.ends),
+    )
+
+
+def event_forecast_words(found: EventForecast) -> str:
+    """Say which period is forecast; empty without a forecast."""
+    if found.first_date is None or found.last_date is None:
+        return ""
+    return gettext(
+        "Expected numbers of events in %(name)s (%(first)s to %(last)s). They were not counted."
+    ) % {
+        "name": found.name,
+        "first": formats.day_title(found.first_date),
+        "last": formats.day_title(found.last_date),
+    }
+
+
+def no_event_forecast(found: EventForecast) -> str:
+    """Say why there is no forecast of the next period; empty where there is one."""
+    if found.rows:
+        return ""
+    if found.row.result:
+        return gettext(
+            "There is no forecast of this period, because the history is too short. It must have %(days)s "
+            "days, two of each weekday (public holidays count as Sundays), and as many as lie between the "
+            "last day with events and the end of the next period."
+        ) % {"days": WEEKDAY_DAYS}
+    if not has_days_forecast(found.row.study):
+        return gettext("Daily forecasts are available only for studies of at least %(least_days)s days.") % {
+            "least_days": LEAST_DAYS
+        }
+    return gettext("A worker computes the forecast after figures are published.")
+
+
 def ahead_text(minutes: int) -> str:
     """Say how far after the last published slot a slot is."""
     if minutes % 60:
@@ -57,6 +99,12 @@ def expected_text(found: Expected, *, is_share: bool = False) -> str:
         return f"{value} ({formats.percent_range(*ends)})" if ends else value
     value = formats.number(max(found.value, 0.0))
     return f"{value} ({range_text(found.ends[-1])})" if found.ends[-1] else value
+
+
+def interval_words(level: float) -> str:
+    """Name of an interval with a confidence level in (0, 1)."""
+    percent = formats.decimal(100 * level, decimals=0) + formats.percent_sign()
+    return gettext("%(level)s interval") % {"level": percent}
 
 
 def range_text(ends: tuple[float, float] | None, *, is_share: bool = False) -> str:

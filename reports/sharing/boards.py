@@ -9,15 +9,17 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
-from reports.accounts.access import account, readers_only, study_or_404
+from reports.accounts.access import account, any_study_or_404, readers_only
 from reports.accounts.access_models import ShareLink
 from reports.boards.actions import remove_board
 from reports.boards.contents import board_context
+from reports.boards.events import events_board_context
 from reports.boards.models import Board
 from reports.boards.queries import board_or_404, boards_of
 from reports.estimates.page import missing_days, widest_indicator
 from reports.estimates.picker import requested_window, window_query, window_title
 from reports.estimates.queries import Window, WindowError, visitor_unions
+from reports.events.queries import asked_period
 from reports.privacy.plain_texts import plain_privacy
 from reports.sharing.revoking import revoke
 from reports.studies.models import Indicator, Study
@@ -36,6 +38,8 @@ def asked_board(query: QueryDict, indicator: Indicator, *, board: Board | None) 
     if board is None:
         raise WindowError(gettext("This study has no such board."))
     study = indicator.study
+    if study.of_events:
+        return Window(1, study.days), f"{BOARD}={board.pk}&period={asked_period(query)}"
     widest = widest_indicator(list(study.indicators.all()))
     window = requested_window(query, indicator=widest, visitors=visitor_unions(study))
     return window, f"{BOARD}={board.pk}&{window_query(study, window)}"
@@ -69,17 +73,28 @@ def shared_board(link: ShareLink) -> dict[str, Any]:
     if board is None:
         raise Http404
     window = Window(study.day_of(link.first_day), study.day_of(link.last_day))
-    visitors = visitor_unions(study)
-    indicators = list(study.indicators.all())
-    context = board_context(board, indicators, window, visitors=visitors)
+    contents = _periods_shown if study.of_events else _days_shown
+    context = contents(link, board, window)
     return {
         **context,
         **plain_privacy(current_plan(study), {each.tile.of for each in context["tiles"]}),
         "window_title": window_title(study, window),
-        "missing": missing_days(study, window, visitors=visitors),
         "link": link,
         "is_shared": True,
     }
+
+
+def _days_shown(link: ShareLink, board: Board, window: Window) -> dict[str, Any]:
+    study = link.indicator.study
+    visitors = visitor_unions(study)
+    context = board_context(board, list(study.indicators.all()), window, visitors=visitors)
+    return context | {"missing": missing_days(study, window, visitors=visitors)}
+
+
+def _periods_shown(link: ShareLink, board: Board, _window: Window) -> dict[str, Any]:
+    """Periods of all days of the study."""
+    indicators = list(link.indicator.study.indicators.all())
+    return events_board_context(board, indicators, asked_period(QueryDict(link.query)))
 
 
 @require_POST
@@ -87,7 +102,7 @@ def shared_board(link: ShareLink) -> dict[str, Any]:
 def remove(request: HttpRequest, slug: str, board_id: int) -> HttpResponse:
     """Remove one's own board, and end the links to it."""
     owner = account(request)
-    found = board_or_404(study_or_404(request, slug), board_id, reader=owner)
+    found = board_or_404(any_study_or_404(request, slug), board_id, reader=owner)
     if found.owner_id != owner.pk:
         raise Http404
     name = found.name

@@ -14,13 +14,14 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from reports.accounts.access import account, indicator_or_404, openers_only, study_of_visitors
+from reports.accounts.access import account, indicator_or_404, openers_only
 from reports.accounts.access_models import ShareLink
 from reports.accounts.matrix import report_name
 from reports.base import formats
 from reports.estimates.options import ReportOptions
 from reports.estimates.picker import requested_window, window_query, window_title
 from reports.estimates.queries import Window, WindowError, visitor_unions
+from reports.pages.events import indicator_context, shared_query
 from reports.pages.indicator import window_context
 from reports.privacy.plain_texts import plain_privacy
 from reports.sharing import actions as access
@@ -119,7 +120,7 @@ def _state_of(link: ShareLink) -> str:
 @openers_only
 def new_share(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResponse:
     """Make a link to the report that the address names; the link is shown this once."""
-    study = study_of_visitors(study_for(request.user, slug, *OPENERS))
+    study = study_for(request.user, slug, *OPENERS)
     indicator = indicator_or_404(indicator_slug, among=list(study.indicators.all()))
     try:
         window, query = _asked(request, indicator)
@@ -210,7 +211,14 @@ def _contents(link: ShareLink) -> tuple[str, dict[str, Any]]:
         return "sharing/share_forecast.html", shared_forecast(link)
     if is_scenario(query):
         return "sharing/share_scenario.html", shared_scenario(link)
+    if link.indicator.study.of_events:
+        return "sharing/share_events.html", _periods(link)
     return "sharing/share.html", _report(link)
+
+
+def _periods(link: ShareLink) -> dict[str, Any]:
+    """Return the periods of an indicator of events, without ways to other pages."""
+    return indicator_context(link.indicator, QueryDict(link.query)) | {"link": link, "is_shared": True}
 
 
 def _report(link: ShareLink) -> dict[str, Any]:
@@ -292,6 +300,8 @@ def _asked(request: HttpRequest, indicator: Indicator) -> tuple[Window, str]:
     if is_board(request.GET):
         board = board_in(request.GET, indicator.study, reader=account(request))
         return asked_board(request.GET, indicator, board=board)
+    if indicator.study.of_events:
+        return Window(1, indicator.study.days), shared_query(request.GET)
     if is_presence(request.GET):
         return asked_presence(request.GET, indicator.study)
     if is_crosstab(request.GET):
