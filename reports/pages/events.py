@@ -77,7 +77,7 @@ def events_indicator(request: HttpRequest, indicator: Indicator, context: dict[s
 
 
 def indicator_context(indicator: Indicator, query: QueryDict) -> dict[str, Any]:
-    """What the page of an indicator and its share links show: periods, forecast, protection."""
+    """Return the contents of the page of an indicator and its share links: periods, forecast, protection."""
     kind = asked_period(query)
     most = max(min(CELLS_SHOWN // len(indicator.categories), PERIODS_SHOWN), LEAST_SHOWN)
     page = _page(known_periods(indicator.study, kind), query, most=most)
