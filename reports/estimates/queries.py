@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from django.db.models import Count, QuerySet
@@ -161,7 +161,16 @@ def has_small(reports: Iterable[WindowReport]) -> bool:
     )
 
 
-def mean_half_width(estimates: Sequence[Estimate]) -> float | None:
+class WithInterval(Protocol):
+    """A share with an interval."""
+
+    @property
+    def ci_low(self) -> float | None: ...
+    @property
+    def ci_high(self) -> float | None: ...
+
+
+def mean_half_width(estimates: Sequence[WithInterval]) -> float | None:
     """Half of the width of the intervals of shares, on average; None where no one answered."""
     halves = [
         (each.ci_high - each.ci_low) / 2

@@ -9,6 +9,7 @@ from django.utils.translation import gettext, ngettext
 from reports.base import formats
 from reports.base.status import Status
 from reports.crosstab.queries import Figure
+from reports.estimates.queries import mean_half_width
 from reports.flows.queries import LARGEST, Flow, Flows
 from reports.flows.visited import Visited
 
@@ -101,14 +102,14 @@ def list_words(flows: Flows) -> str:
     """Summarise the list of pairs, and say what is unknown of all others."""
     n, of_all = len(flows.listed), formats.number(flows.n_pairs)
     if not flows.is_reliable:
-        return gettext("The noise is too large to give reliable figures for the %(all)s pairs of places.") % {
-            "all": of_all
-        }
+        text = gettext("The noise is too large to give reliable figures for the %(all)s pairs of places.")
+        return f"{text % {'all': of_all}} {_few_answers(flows)}".strip()
     if not n:
-        return gettext(
+        text = gettext(
             "The noise is too large to distinguish any of the figures for the %(all)s pairs of places from "
             "zero."
-        ) % {"all": of_all}
+        )
+        return f"{text % {'all': of_all}} {_few_answers(flows)}".strip()
     shown = (
         ngettext(
             "The figures for %(n)s of %(all)s pairs of places can be distinguished from zero.",
@@ -125,8 +126,22 @@ def list_words(flows: Flows) -> str:
     return f"{shown} {rest}"
 
 
+def _few_answers(flows: Flows) -> str:
+    """Say why nothing can be told: how many answers there are, and what they allow; empty of moves."""
+    half_width = mean_half_width([each for row in flows.cells for each in row])
+    if flows.pair.moves is not None or half_width is None:
+        return ""
+    return gettext(
+        "There are %(n)s answers, so the share of each pair is only accurate to about ±%(width)s. More "
+        "visitors, or fewer indicators that share them, would help."
+    ) % {"n": formats.number(flows.n_reports), "width": formats.points(half_width)}
+
+
 def moving_words(flows: Flows) -> list[str]:
-    """Sentences on people whose two zones differ, and on those whose zones are the same, or on moves."""
+    """Sentences on people whose two zones differ, and on those whose zones are the same, or on moves.
+
+    None on figures that are not reliable.
+    """
     pair = flows.pair
     if flows.moving is not None and flows.whole is not None:
         texts = (
@@ -136,12 +151,13 @@ def moving_words(flows: Flows) -> list[str]:
         return [text % {"figure": amount(each, of_moves=True)} for text, each in texts]
     values = {"origin": pair.origin.name, "destination": pair.destination.name}
     found = []
-    if flows.moving is not None:
+    if (moving := _reliable(flows.moving)) is not None:
         text = gettext("%(origin)s and %(destination)s in different zones: %(figure)s.")
-        found.append(text % {**values, "figure": amount(flows.moving, of_moves=False)})
-    if flows.staying is not None:
+        found.append(text % {**values, "figure": amount(moving, of_moves=False)})
+    if (staying := _reliable(flows.staying)) is not None:
         text = gettext("Same zone for both %(origin)s and %(destination)s: %(figure)s.")
-        found.append(text % {**values, "figure": amount(flows.staying, of_moves=False)})
+        found.append(text % {**values, "figure": amount(staying, of_moves=False)})
+    if found:
         found.append(
             gettext(
                 "Commuters who sleep in one zone and spend the day in another are among the people in "
@@ -150,6 +166,10 @@ def moving_words(flows: Flows) -> list[str]:
             )
         )
     return found
+
+
+def _reliable(figure: Figure | None) -> Figure | None:
+    return None if figure is None or figure.status == Status.NOT_RELIABLE else figure
 
 
 def amount(figure: Figure, *, of_moves: bool) -> str:

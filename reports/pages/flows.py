@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from reports.accounts.access import readers_only, study_or_404
 from reports.base import formats
+from reports.base.status import Status
 from reports.crosstab.queries import Figure, NoCrosstabError
 from reports.estimates.page import weekdays, window_page
 from reports.estimates.picker import kept_days
@@ -86,6 +87,7 @@ def _figures(found: Flows, view: FlowView) -> dict[str, Any]:
             )
             for flow in found.listed[:LARGEST]
         ],
+        "has_totals": any(each.status != Status.NOT_RELIABLE for each in (*found.outflow, *found.inflow)),
         "totals": [
             (pair.origin.name, _totals(pair.origin.names, found.outflow, of_moves=of_moves)),
             (pair.destination.name, _totals(pair.destination.names, found.inflow, of_moves=of_moves)),

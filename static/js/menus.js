@@ -17,6 +17,7 @@ document.addEventListener("keydown", (event) => {
   });
 });
 // In a row of tabs that scrolls, the page's own is in sight.
-const tab = document.querySelector(".pages [aria-current]");
-const tabs = tab?.closest("nav");
-if (tabs) tabs.scrollLeft = Math.max(0, tab.getBoundingClientRect().right - tabs.getBoundingClientRect().right);
+document.querySelectorAll(".pages [aria-current], .tabs [aria-current]").forEach((tab) => {
+  const tabs = tab.closest("nav");
+  tabs.scrollLeft = Math.max(0, tab.getBoundingClientRect().right - tabs.getBoundingClientRect().right);
+});

@@ -79,8 +79,16 @@ def test_no_pair_is_listed_without_a_figure(reader) -> None:
     found = flows(study, 1, 4)
     assert found.is_listed.any() and not found.is_reliable
     assert found.listed == []
-    text = words(reader.get(PAGE))
-    assert "The noise is too large to give reliable figures for the 16 pairs of places." in text
+    response = reader.get(PAGE)
+    html, text = response.content.decode(), words(response)
+    assert "The noise is too large to give reliable figures for the 16 pairs of places. There are " in text
+    assert "The reports on the individual indicators are more accurate:" in text
+    for hidden in (
+        "All pairs, none of which can be distinguished from zero",
+        "Totals, none of which is reliable",
+    ):
+        assert f"<summary>{hidden}</summary>" in html
+    assert "Same zone for both" not in text and "data-map=" not in html
     assert "of 16 pairs of places can be distinguished" not in text
 
 

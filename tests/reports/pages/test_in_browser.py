@@ -234,7 +234,9 @@ def test_a_study_starts_high_on_a_phone(locale, fair, opened) -> None:
     page = opened("/studies/fair-2024/", locale=locale, viewport=SIZES["narrow"])
     tops = {page.locator(".toolbar > *").nth(place).bounding_box()["y"] // 20 for place in range(5)}
     assert len(tops) <= 2, tops
-    assert page.locator("#figures-title").bounding_box()["y"] <= 320
+    assert page.locator("#visitors-title").bounding_box()["y"] <= 320
+    chart = page.locator(".chart").first.bounding_box()["y"]
+    assert chart <= 400 and chart < page.locator("#figures-title").bounding_box()["y"]
 
 
 def test_window_is_chosen_without_javascript(fair, signed_in) -> None:

@@ -681,7 +681,7 @@ def test_a_study_shows_visitors_by_day_first_then_charts_then_the_map(reader) ->
     map_factory.create(map_factory.HOME, factory.GENDER)
     answer = get(reader, "study")
     html = answer.content.decode()
-    parts = [html.index(f'id="{name}-title"') for name in ("figures", "visitors", "indicators", "plan")]
+    parts = [html.index(f'id="{name}-title"') for name in ("visitors", "figures", "indicators", "plan")]
     assert parts == sorted(parts)
     assert [shown.tile.kind for shown in answer.context["tiles"]] == ["indicator", "indicator", "map"]
 
