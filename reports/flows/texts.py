@@ -127,7 +127,7 @@ def list_words(flows: Flows) -> str:
 
 
 def _few_answers(flows: Flows) -> str:
-    """Say why nothing can be told: how many answers there are, and what they allow; empty of moves."""
+    """Say why no pair is listed: how many answers there are, and how accurate they are; empty for moves."""
     half_width = mean_half_width([each for row in flows.cells for each in row])
     if flows.pair.moves is not None or half_width is None:
         return ""

@@ -83,10 +83,8 @@ def test_no_pair_is_listed_without_a_figure(reader) -> None:
     html, text = response.content.decode(), words(response)
     assert "The noise is too large to give reliable figures for the 16 pairs of places. There are " in text
     assert "The reports on the individual indicators are more accurate:" in text
-    for hidden in (
-        "All pairs, none of which can be distinguished from zero",
-        "Totals, none of which is reliable",
-    ):
+    folded = ("All pairs, none of which can be distinguished from zero", "Totals, none of which is reliable")
+    for hidden in folded:
         assert f"<summary>{hidden}</summary>" in html
     assert "Same zone for both" not in text and "data-map=" not in html
     assert "of 16 pairs of places can be distinguished" not in text
