@@ -11,7 +11,7 @@ from ldp.privacy.slot_losses import certify_slots
 from reports.base import formats
 from reports.privacy.composition import losses_of
 from reports.privacy.days_texts import repeated
-from reports.privacy.statement.document import Protection, certified, protections
+from reports.privacy.statement.document import Protection, certified, protection_of
 from reports.privacy.statement.slots import one_in, slots_limits
 from reports.studies.plan_models import Plan
 from reports.studies.queries import shown_names
@@ -22,8 +22,10 @@ def plain_privacy(plan: Plan, slugs: Collection[str]) -> dict[str, Any]:
 
     Of several indicators, the example is one whose answers have the highest epsilon.
     """
-    spec, found = plan.parsed, protections(plan)
-    shown = [slug for slug in found if slug in slugs] or list(found)
+    spec = plan.parsed
+    of_plan = [asked.slug for asked in spec.indicators]
+    shown = [slug for slug in of_plan if slug in slugs] or of_plan
+    found = {slug: protection_of(plan, slug) for slug in shown}
     example = max(shown, key=lambda slug: found[slug].epsilon_answer)
     names = shown_names(plan.study)
     return {

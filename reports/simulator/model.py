@@ -331,12 +331,17 @@ def recommended(setting: Setting) -> Recommendation:
         )
     except LdpError:  # too many categories to tally
         return Recommendation()
-    unions = [sum(has_union(each.plan, index) for index in range(plan.d)) for each in ranked]
+    unions = [n_unions(each.plan) for each in ranked]
     first, *others = (each for each, n in zip(ranked, unions, strict=True) if n == max(unions))
     if not others:
         return Recommendation(mechanism=first.mechanism)
     gain = 1 - first.mean_half_width / others[0].mean_half_width
     return Recommendation(mechanism=first.mechanism, other=others[0].mechanism, gain=gain)
+
+
+def n_unions(plan: PlanSpec) -> int:
+    """Return the number of indicators with figures for date ranges of several days."""
+    return sum(has_union(plan, index) for index in range(plan.d))
 
 
 def epsilon_wanted(setting: Setting, *, half_width: float, slugs: Sequence[str], of_union: bool) -> Decimal:

@@ -21,7 +21,16 @@ from ldp.protocols.repeated.question import QuestionChannel
 from ldp.protocols.two_round import TwoRoundGrr
 from reports.base import formats
 from reports.privacy.days_texts import repeated, two_categories, window_words
-from reports.simulator.model import Reading, Recommendation, Row, Setting, Simulation, simulate
+from reports.simulator.model import (
+    Reading,
+    Recommendation,
+    Row,
+    Setting,
+    Simulation,
+    n_unions,
+    recommended,
+    simulate,
+)
 from reports.studies.texts import wave_words
 
 ALIKE = 1.005  # errors that differ by less are called equal
@@ -298,8 +307,47 @@ def winner_words(simulation: Simulation) -> list[str]:
             )
             % {"name": chosen.mechanism, "share": formats.percent(chosen.mean_half_width / best - 1)}
         )
-    found.append(_other_unit_words(first, simulation))
+    name = recommended(simulation.setting).mechanism
+    found.append(_recommended_words(name, first, simulation))
+    if name != simulation.setting.mechanism:
+        found.append(_other_unit_words(first, simulation))
     return [sentence for sentence in found if sentence]
+
+
+def _recommended_words(name: str, first: Candidate, simulation: Simulation) -> str:
+    """Say why another mechanism is recommended than the most accurate one; empty where it is the same."""
+    proposed = next((each for each in simulation.ranking if each.mechanism == name), None)
+    if proposed is None or proposed.mean_half_width / simulation.ranking[0].mean_half_width < ALIKE:
+        return ""
+    now, then = (each.certificate.epsilon_profile for each in (proposed, first))
+    if simulation.setting.presence_epsilon is not None:
+        text = gettext(
+            "%(name)s is recommended although %(best)s is more accurate here, because noise on visitor "
+            "numbers needs answers that name one category each."
+        )
+    elif Fraction(then) > Fraction(now) * Fraction(101, 100):
+        text = gettext(
+            "%(name)s is recommended although %(best)s is more accurate here, because all of a person's "
+            "values together then lose at most epsilon %(now)s instead of %(then)s."
+        )
+    elif n_unions(proposed.plan) > n_unions(first.plan):
+        text = gettext(
+            "%(name)s is recommended although %(best)s is more accurate here for single days, because it "
+            "also gives figures for date ranges of several days."
+        )
+    elif first.plan.has_fakes or not first.plan.is_sampled:
+        text = gettext(
+            "%(name)s is recommended although %(best)s is more accurate here, because each person then "
+            "reports on one indicator only."
+        )
+    else:
+        return ""
+    return text % {
+        "name": name,
+        "best": first.mechanism,
+        "now": formats.epsilon(now, decimals=2),
+        "then": formats.epsilon(then, decimals=2),
+    }
 
 
 def mechanism_words(mechanism: str) -> str:

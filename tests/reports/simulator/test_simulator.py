@@ -320,6 +320,30 @@ def test_winner_is_named_with_its_reason() -> None:
     assert "With the most accurate mechanism, this loss would be epsilon 3." in reasons
 
 
+@pytest.mark.parametrize(
+    ("setting", "names", "reason"),
+    [
+        (
+            make(questions=(DAILY,), unit="attribute"), ("smp-question", "smp-grr"),
+            "at most epsilon 2 instead of 7.",
+        ),
+        (
+            make(questions=(replace(DAILY, domain_size=8),)), ("smp-question", "smp-stream"),
+            "figures for date ranges of several days.",
+        ),
+        (make(3, 3, 3, unit="attribute"), ("smp-adp", "spl-grr"), "at most epsilon 1 instead of 3."),
+        (make(3, 37, mechanism="smp-adp"), None, ""),
+        (make(questions=(DAILY,), days=30), None, ""),
+    ],
+)  # fmt: skip
+def test_a_recommended_mechanism_that_is_not_the_most_accurate_is_explained(setting, names, reason) -> None:
+    found = [each for each in words.winner_words(simulate(setting)) if "recommended although" in each]
+    assert len(found) == (names is not None)
+    if names:
+        assert found[0].startswith("{} is recommended although {} is more accurate here".format(*names))
+        assert found[0].endswith(reason)
+
+
 def test_mechanisms_with_the_same_error_are_called_equally_accurate() -> None:
     for mechanism, other in (("smp-adp", "smp-grr"), ("smp-grr", "smp-adp")):
         reasons = " ".join(words.winner_words(simulate(make(3, 3, 3, mechanism=mechanism))))
