@@ -158,6 +158,9 @@ def epsilon_of(*ratios: Fraction) -> Decimal:
         return Decimal(0)
     # The logarithm of a ratio near 1 has lost as many digits as its two sides have in common.
     alike = max(0, denominator.bit_length() - (numerator - denominator).bit_length())
+    # Decimals of all digits of a large number take seconds: later ones only round the ratio up.
+    later = max(0, denominator.bit_length() - alike - 4 * _WORKING_DIGITS)
+    numerator, denominator = -(-numerator >> later), denominator >> later
     up = Context(prec=_WORKING_DIGITS + alike // 3, rounding=ROUND_CEILING)
     # Decimal.ln always rounds to nearest, hence the step up.
     log = up.ln(up.divide(Decimal(numerator), Decimal(denominator))).next_plus(context=up)

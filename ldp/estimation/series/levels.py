@@ -213,30 +213,35 @@ def states(
 ) -> Iterator[State]:
     """Yield the state after each day, by a Kalman filter for several series, or pairs of variances, at once.
 
+    The covariance is that of the last day that was yielded: one who keeps several days copies it.
+
     values, variances : float64 (days, pairs); NaN where there is no figure
     prior : float64 (pairs,), variance of each part of the state before the first day
     design : float64 (days, states), of `design_of`
     moves : float64 (pairs,) or (days, pairs), of the level from the day before to each
     own : float64 (pairs,), of days around the level
     """
-    mean = np.zeros((values.shape[1], design.shape[1]))
-    covariance = prior[:, np.newaxis, np.newaxis] * np.eye(design.shape[1])
-    log_likelihood = np.zeros(values.shape[1])
+    n_states, n_pairs = design.shape[1], values.shape[1]
+    # Pairs are on the last axis: the few states would make all operations three times as slow.
+    mean = np.zeros((n_states, n_pairs))
+    covariance = np.eye(n_states)[:, :, np.newaxis] * prior
+    change = np.empty_like(covariance)
+    log_likelihood = np.zeros(n_pairs)
     steps = np.broadcast_to(moves, values.shape)
     for value, noise, shown, step in zip(values, variances, design, steps, strict=True):
-        covariance[:, 0, 0] += step
-        along = covariance @ shown
-        variance = along @ shown + own + noise
-        error = value - mean @ shown
+        covariance[0, 0] += step
+        along = np.tensordot(shown, covariance, axes=1)
+        variance = shown @ along + own + noise
+        error = value - shown @ mean
         known = ~np.isnan(value)
-        gain = np.where(known[:, np.newaxis], along / variance[:, np.newaxis], 0.0)
-        mean = mean + gain * np.where(known, error, 0.0)[:, np.newaxis]
-        covariance = covariance - gain[:, :, np.newaxis] * along[:, np.newaxis, :]
+        gain = np.where(known, along / variance, 0.0)
+        mean = mean + gain * np.where(known, error, 0.0)
+        covariance -= np.multiply(gain[:, np.newaxis], along, out=change)
         density = np.log(2 * np.pi * variance) + error**2 / variance
         log_likelihood = log_likelihood - np.where(known, density, 0.0) / 2
         yield State(
-            mean=mean,
-            covariance=covariance.copy(),
+            mean=mean.T,
+            covariance=np.moveaxis(covariance, -1, 0),
             log_likelihood=log_likelihood,
             error=error,
             error_variance=variance,

@@ -11,7 +11,7 @@ then, and estimates are not. Such days are flagged.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import NormalDist
 from typing import Final
@@ -251,7 +251,8 @@ class _Series:
         steps = np.repeat(self.moves, k) + np.where(jumps[:, np.newaxis], prior, 0.0)
         values, variances = np.tile(self.values, n), np.tile(self.variances, n)
         design = np.ones((len(values), 1))
-        found = list(states(values, variances, prior=prior, design=design, moves=steps, own=np.zeros(n * k)))
+        days = states(values, variances, prior=prior, design=design, moves=steps, own=np.zeros(n * k))
+        found = [replace(each, covariance=each.covariance.copy()) for each in days]
         likelihood = found[-1].log_likelihood.reshape(n, k).sum(axis=1)
         # Before the figures, each standard deviation is as likely as another (Gelman 2006, section 2.2).
         weights = np.exp(likelihood - likelihood.max()) * np.sqrt(MOVES)

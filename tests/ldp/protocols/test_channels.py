@@ -54,6 +54,8 @@ def test_exponential_is_rounded_down_and_only_in_its_last_digits(epsilon: Fracti
 @example(ratio=1 + Fraction(11, 11063142418977204222652009413997))
 @example(ratio=1 + Fraction(1, 3 * 10**40))
 @example(ratio=1 + Fraction(1, 2**300))
+@example(ratio=Fraction(5**400 + 3**400, 5**400))
+@example(ratio=Fraction(3 * 5**400 + 1, 5**400))
 @given(ratio=st.fractions(Fraction(1), Fraction(1_000_000)).filter(lambda r: r > 1))
 def test_epsilon_of_rounds_up_in_the_thirtieth_digit(ratio: Fraction) -> None:
     epsilon = epsilon_of(ratio)
