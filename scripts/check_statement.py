@@ -1374,8 +1374,11 @@ def compare_row(row: Json, statement: Json, found: Findings) -> None:
         found.equal(f"{where}, {name}", row[name], study[name])
     found.equal(f"{where}, slug", row["study"] or study["slug"], study["slug"])
     found.equal(f"{where}, spec_sha256", row["spec_sha256"], statement["plan"]["spec_sha256"])
-    for name in ("epsilon_profile", "epsilon_attribute"):
-        found.equal(f"{where}, {name}", row[name], guarantee[name])
+    person = guarantee.get("person")  # with several events, whose losses the row has
+    profile = guarantee["epsilon_profile"] if person is None else person["epsilon"]
+    found.equal(f"{where}, epsilon_profile", row["epsilon_profile"], profile)
+    attribute = Fraction(guarantee["epsilon_attribute"]) * (1 if person is None else person["max_events"])
+    found.equal(f"{where}, epsilon_attribute", Fraction(row["epsilon_attribute"]), attribute)
     location, presence = statement["location"], statement.get("presence")
     places = Fraction(0)
     if location is not None:

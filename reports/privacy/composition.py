@@ -21,6 +21,7 @@ from reports.privacy.event_texts import population_words
 from reports.privacy.models import BudgetCap, DeletedStudy
 from reports.studies.models import Study
 from reports.studies.plan_models import Plan
+from reports.studies.queries import current_plan
 from reports.studies.tally_models import Publication
 
 Unit = BudgetCap.Unit
@@ -76,16 +77,20 @@ def _sum(one: Decimal | None, other: Decimal | None) -> Decimal | None:
 
 @lru_cache(maxsize=1024)
 def losses_of(spec: PlanSpec, *, voided_days: int = 0) -> Losses:
-    """Return the loss of a person by a plan, from the numbers in use; cached: it takes a millisecond."""
+    """Return the loss of a person by a plan, from the numbers in use; cached: it takes a millisecond.
+
+    Of events without a limit for each person it is the loss of an event.
+    """
     certificate = certify(spec, extra_daily_values=voided_days)
     presence, slots = certify_presence(spec), certify_slots(spec)
     location = Decimal(0)
     if spec.location is not None:
         n_places = spec.location.values_per_person(spec.days) + voided_days
         location = spec.location.loss_at(METRES, n_places=n_places)
+    attribute = certificate.epsilon_attribute
     losses = Losses(
-        profile=certificate.epsilon_profile,
-        attribute=certificate.epsilon_attribute,
+        profile=certificate.epsilon_person or certificate.epsilon_profile,
+        attribute=_UP.multiply(attribute, Decimal(spec.max_events or 1)),
         presence=None if presence is None else presence.epsilon,
         location=location,
         slots=Decimal(0) if spec.slots is None else None,
@@ -160,7 +165,7 @@ def composition_facts(study: Study, *, with_names: bool) -> dict[str, Any]:
     studies = studies_of(study.population)
     return {
         "population": study.population,
-        "definition": population_words()
+        "definition": population_words(current_plan(study).parsed)
         if study.of_events
         else gettext(
             "Studies of the same population may cover the same people, so the information that these "

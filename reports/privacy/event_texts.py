@@ -91,8 +91,15 @@ def event_limits(spec: PlanSpec) -> dict[str, str]:
     }
 
 
-def population_words() -> str:
-    """Explain what adds up in a population of events."""
+def population_words(spec: PlanSpec) -> str:
+    """Explain what adds up in a population of events, or of people with events."""
+    if spec.max_events is not None:
+        return gettext(
+            "Studies of the same population may cover the same people, so the information that these "
+            "studies reveal about all events of a person adds up. A study is included from the time it is "
+            "created, unless it was closed without publishing anything. The figures are per person: each is "
+            "the epsilon of an event times the maximum number of answered events."
+        )
     return gettext(
         "Studies of the same population may cover the same events, so the information that these studies "
         "reveal about an event adds up. A study is included from the time it is created, unless it was "

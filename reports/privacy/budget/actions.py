@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext_noop as _
 
+from ldp import PlanSpec
 from reports.accounts import second_person
 from reports.base.reasons import Reason
 from reports.ledger.actions import record
@@ -42,14 +43,22 @@ class BudgetExceededError(ValueError):
 
 
 class PopulationUnitsError(BudgetExceededError):
-    """A population would have studies of people and of events; nothing was created."""
+    """A population would have studies whose losses have different units; nothing was created."""
 
     def __init__(self, definition: StudyDefinition, other: Study) -> None:
-        what = "events" if definition.of_events else "people"
+        text = _(
+            "study.population must differ from that of study %(other)s: losses of this study are of "
+            "%(unit)s, those of the other one are of %(other_unit)s, and they cannot be added; got "
+            "%(population)s"
+        )
+        unit, other_unit = (
+            Reason(_unit_of(spec)) for spec in (definition.plan_spec(), _newest(other).parsed)
+        )
         ValueError.__init__(
             self,
-            f"study.population must differ from that of study {other.slug}: this study counts {what}, the "
-            f"other one does not, and what they reveal has no common unit; got {definition.population}",
+            Reason(
+                text, other=other.slug, unit=unit, other_unit=other_unit, population=definition.population
+            ),
         )
 
 
@@ -84,11 +93,23 @@ def check_budget(definition: StudyDefinition, *, by: str) -> BudgetOutlook:
 
 
 def _check_units(definition: StudyDefinition) -> None:
-    """Refuse to add up losses of people and of events."""
+    """Refuse to add up losses of people, of single events, and of all events of a person."""
     others = Study.objects.filter(population=definition.population).exclude(slug=definition.slug)
-    other = next((study for study in others if study.of_events != definition.of_events), None)
+    unit = _unit_of(definition.plan_spec())
+    other = next((study for study in others if _unit_of(_newest(study).parsed) != unit), None)
     if other is not None:
         raise PopulationUnitsError(definition, other)
+
+
+def _unit_of(spec: PlanSpec) -> str:
+    """Name what loses the epsilons of a plan."""
+    if not spec.events:
+        return _("people")
+    return _("single events") if spec.max_events is None else _("all events of a person")
+
+
+def _newest(study: Study) -> Plan:
+    return study.plans.order_by("-version")[0]
 
 
 def check_voided_day(slug: str, *, voided_days: int) -> None:

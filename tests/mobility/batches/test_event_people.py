@@ -3,6 +3,8 @@
 import json
 import random
 from collections import Counter
+from dataclasses import replace
+from decimal import Decimal
 from html import unescape
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
+import ldp
 from mobility.extracts.profiles.errors import ProfileFileError
 from mobility.extracts.profiles.parse import parse_profile
 from mobility.extracts.profiles.preview import preview
@@ -23,12 +26,14 @@ from mobility.plans.closing import Leave, close_study
 from mobility.vault.state.answered import AnsweredEvents
 from mobility.vault.studies import open_study
 from reports.events.queries import events_by_day, known_periods, period_reports
-from reports.models import Study
+from reports.models import BudgetCap, Study
+from reports.privacy.budget.actions import PopulationUnitsError, check_budget, outlook_of, propose_cap
+from reports.privacy.composition import studies_of
 from reports.privacy.statement.document import privacy_statement
 from reports.studies.policies import Role
 from reports.studies.studyfile import StudyDefinition, StudyFileError
 from scripts.check_statement import check
-from tests.mobility.event_study import SLUG, TEXT_OF_PEOPLE, as_changes, event_definition, write_people
+from tests.mobility.event_study import SLUG, TEXT, TEXT_OF_PEOPLE, as_changes, event_definition, write_people
 
 pytestmark = pytest.mark.django_db(databases=["default", "vault"], transaction=True)
 MOST = 2
@@ -299,3 +304,33 @@ def test_a_preview_hides_the_people_and_says_that_they_may_be_absent(pipeline):
     assert "P17" not in {value.text for value in column.values}
     assert [value.meaning for value in column.values] == ["", "empty value: counted, but not answered"]
     assert not column.reasons
+
+
+def test_the_budget_of_the_population_counts_what_a_person_spends(pipeline) -> None:
+    certificate = ldp.certify(Study.objects.get(slug=SLUG).plans.get().parsed)
+    losses = studies_of("events")[0].losses
+    assert losses.profile == certificate.epsilon_person
+    # Each of two events is answered on two indicators at 0.5 each; 64-bit thresholds lose a little less.
+    assert losses.profile == Decimal("1.99999999999999999987776041535")
+    assert losses.attribute == Decimal("0.999999999999999999974271119482")
+    row = privacy_statement(Study.objects.get(slug=SLUG), with_names=True)["composition"]["studies"][0]
+    assert Decimal(row["epsilon_profile"]) == losses.profile
+    for cap, is_exceeded in (("3.999", True), ("4", False)):
+        BudgetCap.objects.all().delete()
+        propose_cap(population="events", unit="profile", period="ever", epsilon=Decimal(cap), by="adam")
+        other = replace(event_definition(TEXT_OF_PEOPLE), slug="other")
+        assert bool(outlook_of(other).exceeded) == is_exceeded, cap
+
+
+def test_a_population_has_one_unit(pipeline) -> None:
+    for text, unit in (
+        (TEXT, "this study are of single events, those of the other one are of all events of a person"),
+        (TEXT_OF_PEOPLE, ""),
+    ):
+        other = replace(event_definition(text), slug="other")
+        if not unit:
+            check_budget(other, by="adam")
+            continue
+        with pytest.raises(PopulationUnitsError, match=unit):
+            check_budget(other, by="adam")
+        check_budget(replace(other, population="calls"), by="adam")
