@@ -13,7 +13,9 @@ from mobility.batches.pages.access import batch_or_404, crumbs_to, operators_onl
 from mobility.batches.quality.coverage import coverage_of
 from mobility.batches.quality.facts import Facts
 from mobility.uploads.coverage_calendar import calendars, legend
+from mobility.vault.profiles import opt_out_refusal
 from reports.base.attachments import attachment
+from reports.studies.studyfile import StudyDefinition
 
 
 @require_GET
@@ -25,6 +27,7 @@ def coverage(request: HttpRequest, slug: str) -> HttpResponse:
     found = coverage_of(row.pk)
     context = {
         "study": head,
+        "no_opt_outs": opt_out_refusal(StudyDefinition.from_json(row.definition)),
         "calendars": calendars(found),
         "unattributed": found.unattributed,
         "legend": legend(),

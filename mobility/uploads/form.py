@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from mobility.extracts.profiles.definition import BUILT_IN, DEFAULT, OPT_OUT, SUBSCRIBERS, Profile
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.subscribers import VaultStudy
-from mobility.vault.profiles import profiles_of, usual_profile
+from mobility.vault.profiles import opt_out_refusal, profiles_of, usual_profile
 from reports.studies.studyfile import StudyDefinition
 
 
@@ -33,12 +33,14 @@ def upload_context(study: VaultStudy, *, by: str) -> dict[str, object]:
     resting = study.batches.filter(
         state=Batch.State.RECEIVING, created_by=by, kind__in=Batch.FILES, bytes_total__isnull=False
     )
-    found = profiles_of(study, StudyDefinition.from_json(study.definition))
+    definition = StudyDefinition.from_json(study.definition)
+    found = profiles_of(study, definition)
     profiles = [_choice(study, each) for each in found]
     usual = usual_profile(study.pk)
     return {
         "profiles": profiles,
         "chosen": next((each for each in profiles if each.name == usual), profiles[0]),
+        "no_opt_outs": opt_out_refusal(definition),
         "unfinished": resting,
         "upload_data": {"texts": upload_texts(), "unfinished": [_facts(study, each) for each in resting]},
     }

@@ -1,11 +1,14 @@
 """The profiles of a study by name: those built in, and those that someone made."""
 
-from mobility.extracts.profiles.definition import BUILT_IN, DEFAULT, SUBSCRIBERS, Profile
+from django.utils.translation import gettext_noop as _
+
+from mobility.extracts.profiles.definition import BUILT_IN, DEFAULT, OPT_OUT, SUBSCRIBERS, Profile
 from mobility.extracts.profiles.errors import ProfileMissingError
 from mobility.extracts.profiles.typed import TypedProfile
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.profiles import ExtractProfile
 from mobility.vault.models.subscribers import VaultStudy
+from reports.base.reasons import Reason
 from reports.studies.studyfile import StudyDefinition
 
 
@@ -25,10 +28,34 @@ def find_profile(study: VaultStudy, name: str, definition: StudyDefinition | Non
         return BUILT_IN[name](definition)
     row = ExtractProfile.objects.filter(study=study, name=name).first()
     profile = None if row is None else TypedProfile.from_json(row.definition).compiled(definition)
+    if name == OPT_OUT and (reason := opt_out_refusal(definition)):
+        raise ProfileMissingError(reason)
     if profile is None or (definition.of_events and profile.kind != "events"):
         known = ", ".join(profile_names(study, definition))
         raise ProfileMissingError(f"study {study.slug!r} has no profile {name!r}; profiles: {known}")
     return profile
+
+
+def opt_out_refusal(definition: StudyDefinition) -> Reason | None:
+    """Say why a study takes no opt-out list, and what to do instead; None if it takes them."""
+    if not definition.of_events:
+        return None
+    if definition.plan.max_events is None:
+        return Reason(
+            _(
+                "this study takes no opt-out list: it counts events and does not link them to people, so the "
+                "events of a person cannot be found once a file is processed. Remove the rows of people who "
+                "opt out from the files before you send them"
+            )
+        )
+    return Reason(
+        _(
+            "this study takes no opt-out list: it counts events, and people are known only to limit how many "
+            "of their events are answered. Remove the rows of people who opt out from the files before you "
+            "send them. To remove events that were sent before, undo their days while these are open, and "
+            "send these days again without the rows"
+        )
+    )
 
 
 def profiles_of(study: VaultStudy, definition: StudyDefinition) -> list[Profile]:

@@ -19,6 +19,9 @@ from jsonschema import Draft202012Validator
 from mobility.batches.outcomes import notes_for_reader
 from mobility.batches.pages.progress import batch_progress
 from mobility.batches.queries import study_head
+from mobility.extracts.profiles.definition import OPT_OUT
+from mobility.extracts.profiles.errors import ProfileMissingError
+from mobility.vault.profiles import find_profile
 from reports.estimates.queries import Window, window_report
 from reports.events import charts
 from reports.models import Indicator, LedgerEntry, LedgerKind, Study
@@ -28,8 +31,18 @@ from reports.studies.grant_models import StudyGrant
 from reports.studies.policies import EXPORTERS, SEES_ALL, Role
 from reports.urls import urlpatterns
 from scripts.check_statement import check
-from tests.mobility.event_study import SLUG, as_changes, event_definition, in_area, rows_of, write_rows
+from tests.mobility.event_study import (
+    SLUG,
+    TEXT,
+    TEXT_OF_PEOPLE,
+    as_changes,
+    event_definition,
+    in_area,
+    rows_of,
+    write_rows,
+)
 from tests.mobility.pages.access_rules import QUESTIONS, READING
+from tests.mobility.pages.small_study import TUS
 from tests.mobility.pipeline import pipelines
 from tests.reports import report_factory
 from tests.reports.page_texts import signed_in
@@ -347,7 +360,8 @@ def test_operators_and_administrators_read_of_events_and_nothing_about_people(
     for language, address in product(("en", "fr"), addresses):
         client.cookies["django_language"] = language
         texts[language, address] = main_of(client, address)
-        shown = re.sub(r"<[^>]*>", " ", texts[language, address]).lower()
+        shown = re.sub(r'id="opt-outs">.*?</details>', ">", texts[language, address], flags=re.DOTALL)
+        shown = re.sub(r"<[^>]*>", " ", shown).lower()
         assert re.findall(ABOUT_PEOPLE, shown) == [], address
     assert "New events" in texts["en", of_batches[0]]
     assert "This study counts events" in texts["en", addresses[0]]
@@ -398,3 +412,24 @@ def test_the_last_periods_come_first_and_earlier_ones_on_further_pages(filled, r
     assert latest == sorted(latest)
     assert (latest[-1], len(latest)) == ("2024-10-14", 53)
     assert earlier[-1] < latest[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (TEXT, "does not link them to people, so the events of a person cannot be found once a file"),
+        (TEXT_OF_PEOPLE, "undo their days while these are open, and send these days again without the rows"),
+    ],
+)
+def test_opt_out_lists_are_refused_with_the_reason(make_pipeline, client, person, text, said):
+    pipeline = make_pipeline(**as_changes(event_definition(text)) | {"slug": "calls"})
+    client.force_login(person("olga", Role.OPERATOR))
+    with pytest.raises(ProfileMissingError, match=said):
+        find_profile(pipeline.study, OPT_OUT)
+    for address in ("/operator/calls/", "/operator/calls/coverage/"):
+        assert "This study takes no opt-out list: it counts events" in text_of(client, address), address
+        assert said in text_of(client, address), address
+        assert "/notes/" not in text_of(client, address)
+    headers = TUS | {"Upload-Length": "1", "Upload-Metadata": "profile b3B0LW91dA=="}
+    sent = client.post("/operator/calls/uploads/", headers=headers)
+    assert (sent.status_code, said in sent.json()["detail"]) == (400, True)
