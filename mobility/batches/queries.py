@@ -91,7 +91,8 @@ class StudyDay:
 
     @property
     def can_be_undone(self) -> bool:
-        return self.state in (VaultDay.State.OPEN, VaultDay.State.PUBLISHED)
+        """Return whether it has data that are not final and are not being published now."""
+        return self.state in (VaultDay.State.OPEN, VaultDay.State.PUBLISHED) and not self.is_merging
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +183,19 @@ def _days_merging(study_id: int) -> set[int]:
 def study_batches(study_id: int) -> QuerySet[Batch]:
     """The newest batches of a study."""
     return Batch.objects.filter(study=study_id).order_by("-created_at")[:BATCHES_SHOWN]
+
+
+def undone_days(batch: Batch, others: Iterable[Batch]) -> list[int]:
+    """Days of a file that one of the other batches of its study undid after it."""
+    if batch.kind not in Batch.FILES or batch.finished_at is None:
+        return []
+    undone = {
+        each.day
+        for each in others
+        if each.day is not None and each.kind == Batch.Kind.VOID_DAY and each.state == Batch.State.DONE
+        if each.finished_at is not None and each.finished_at > batch.finished_at
+    }
+    return sorted(undone.intersection(batch.days_touched))
 
 
 def rejected_rows(batch: Batch) -> list[RowOutcome]:

@@ -1,5 +1,7 @@
 """States and outcomes of batches and days in words, for the pages of operators."""
 
+from collections.abc import Sequence
+
 from django.utils.functional import Promise
 from django.utils.translation import gettext, override
 from django.utils.translation import gettext_lazy as _
@@ -137,6 +139,13 @@ def batch_title(batch: Batch, head: StudyHead) -> str:
             return gettext("Undo %(day)s") % {"day": day}
         case _:
             return batch.filename
+
+
+def undone_words(days: Sequence[int], head: StudyHead) -> str:
+    """Name the days of a file that were undone later: "undone: 31 May"; empty without any."""
+    if not days:
+        return ""
+    return gettext("undone: %(days)s") % {"days": ", ".join(short_day(head.date_of(day)) for day in days)}
 
 
 def batch_days(batch: Batch, head: StudyHead) -> str:

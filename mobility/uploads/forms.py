@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from django import forms
 from django.http import QueryDict
+from django.utils.translation import gettext
 
 from mobility.batches.quality.words import files_words
 from mobility.batches.queries import StudyDay
@@ -54,11 +55,16 @@ def void_form(
     files: Mapping[int, Mapping[str, int]] = MappingProxyType({}),
 ) -> DayForm:
     """Undoing takes everything back that was uploaded for a day; `files` names it by day and source."""
-    choices = [
-        (day, f"{title}{colon()} {files_words(files[day])}" if day in files else title)
-        for day, title in _choices([each for each in days if each.can_be_undone])
-    ]
+    choices = [(each.day, _undo_title(each, files)) for each in days if each.can_be_undone]
     return DayForm(data, choices=choices, name="void")
+
+
+def _undo_title(each: StudyDay, files: Mapping[int, Mapping[str, int]]) -> str:
+    """Day with its files, and that none of them was published."""
+    title = day_title(each.date)
+    if each.state == VaultDay.State.OPEN:
+        title = gettext("%(day)s (not published)") % {"day": title}
+    return f"{title}{colon()} {files_words(files[each.day])}" if each.day in files else title
 
 
 def _choices(days: Sequence[StudyDay]) -> Choices:

@@ -26,7 +26,7 @@ from mobility.batches.pages.undoing import waiting_undos
 from mobility.batches.publication.undoing import UndoWaitsError, needs_second_person, rise_of
 from mobility.batches.quality.batch_checks import batch_checks
 from mobility.batches.quality.coverage import coverage_of, files_by_day
-from mobility.batches.texts import help_entry
+from mobility.batches.texts import help_entry, undone_words
 from mobility.extracts.profiles.definition import OPT_OUT
 from mobility.extracts.profiles.errors import ProfileMissingError
 from mobility.uploads.coverage_calendar import day_marks, legend
@@ -56,12 +56,13 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     days = queries.study_days(row.pk, head)
     coverage = coverage_of(row.pk)
     marks = day_marks(coverage)
+    batches = list(queries.study_batches(row.pk))  # an undo is newer than what it undid
     context = {
         "study": head,
         "days": [(day, marks[day.day]) for day in days],
         "sources": [source.source for source in coverage.sources],
         "legend": legend(),
-        "batches": queries.study_batches(row.pk),
+        "batches": [(batch, undone_words(queries.undone_days(batch, batches), head)) for batch in batches],
         "batches_shown": queries.BATCHES_SHOWN,
         **upload_context(row, by=request.user.get_username()),
         "handover": queries.waiting_handover(row.pk),

@@ -1,14 +1,16 @@
 """Entries of the ledger in plain words."""
 
 from collections.abc import Callable, Mapping
+from datetime import date
 from typing import Any
 
+from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from reports.accounts.grants import ALL_STUDIES
 from reports.accounts.texts import ROLE_WORDS
-from reports.base.formats import number, with_decimal_sign
+from reports.base.formats import day_title, number, with_decimal_sign
 from reports.ledger.models import LedgerEntry, LedgerKind
 from reports.privacy.budget.texts import period_words, unit_words
 from reports.studies.policies import Role
@@ -156,7 +158,9 @@ def fact_lines(facts: Facts, *, prefix: str = "") -> list[tuple[str, str]]:
 
 
 def _batch(facts: Facts) -> str:
-    without_file = WITHOUT_FILE.get(facts.get("kind", ""))
+    without_file: str | Promise | None = WITHOUT_FILE.get(facts.get("kind", ""))
+    if facts.get("kind") == "void_day" and "day" in facts:
+        without_file = gettext("Undoing of %(day)s.") % {"day": day_title(date.fromisoformat(facts["day"]))}
     parts = [str(without_file or ""), str(BATCH_STATES.get(facts.get("state", ""), ""))]
     if facts.get("counts_withheld"):
         parts.append(gettext("Counts are omitted because they could reveal information about individuals."))

@@ -77,6 +77,11 @@ def colon() -> str:
     return ":" if _is_english() else "\u00a0:"
 
 
+def labelled(name: str, words: str) -> str:
+    """Write a name and what is said of it: "Gender: 3 categories"."""
+    return f"{name}{colon()} {words}"
+
+
 def listed(items: Iterable[str]) -> str:
     """Join longer parts of a sentence with semicolons; in French with a space before each."""
     return ("; " if _is_english() else "\u00a0; ").join(items)
@@ -215,7 +220,7 @@ def odds(epsilon_value: Decimal) -> str:
 @_remembered
 def day_title(day: date) -> str:
     """Day with its weekday: "Wed 31 May 2017"."""
-    return date_format(day, pgettext("pattern of a date, as Django writes it", "D j M Y"))
+    return _date(day, pgettext("pattern of a date, as Django writes it", "D j M Y"))
 
 
 @_remembered
@@ -227,7 +232,18 @@ def time_title(at: datetime) -> str:
 @_remembered
 def short_day(day: date) -> str:
     """Day without its year: "31 May"."""
-    return date_format(day, pgettext("pattern of a date, as Django writes it", "j M"))
+    return _date(day, pgettext("pattern of a date, as Django writes it", "j M"))
+
+
+def long_day(day: date) -> str:
+    """Day with the whole name of its month: "31 May 2017"."""
+    return _date(day, "j F Y")
+
+
+def _date(day: date, pattern: str) -> str:
+    """Write a date by a pattern of Django; in French, the first of a month is "1er"."""
+    is_ordinal = day.day == 1 and not _is_english()
+    return date_format(day, pattern.replace("j", r"j\e\r") if is_ordinal else pattern)
 
 
 @_remembered

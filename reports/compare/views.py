@@ -197,7 +197,10 @@ def _form(
         "category": asked.get("category"),
         "reference": asked.get("reference", 0),
         "baseline": asked.get("baseline") or [],
-        "others": [(name_of(each), f"{label_of(each.study, reader)}: {each.shown_name}") for each in others],
+        "others": [
+            (name_of(each), f"{label_of(each.study, reader)}{formats.colon()} {each.shown_name}")
+            for each in others
+        ],
         "other": name_of(other) if other else "",
         "query": kept,
         "switch": _two_windows(study, window, with_window, measure=measure_of(query))

@@ -174,6 +174,6 @@ def _limit(fan: Fan, n: int) -> dict[str, Any]:
         "y": [fan.limit, fan.limit],
         "name": name,
         "line": {"color": "--text", "width": 1.5, "dash": "dot"},
-        "hovertext": [f"{chart_text(name)}: {formats.number(fan.limit)}"] * 2,
+        "hovertext": [f"{chart_text(name)}{formats.colon()} {formats.number(fan.limit)}"] * 2,
         "hoverinfo": "text",
     }

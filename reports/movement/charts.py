@@ -100,7 +100,8 @@ def _bars(study: Study, days: Sequence[int], values: Sequence[int | None], *, na
         "y": list(values),
         "name": name,
         "hovertext": [
-            f"{chart_text(formats.day_title(study.date_of(day)))}<br>{name}: {formats.number(value)}"
+            f"{chart_text(formats.day_title(study.date_of(day)))}<br>"
+            + formats.labelled(name, formats.number(value))
             for day, value in zip(days, values, strict=True)
         ],
         "hoverinfo": "text",

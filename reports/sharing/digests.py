@@ -21,6 +21,7 @@ from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.translation import gettext
 
+from reports.base.formats import colon
 from reports.base.later import later
 from reports.boards.actions import record_digest
 from reports.boards.models import BoardDigest
@@ -143,7 +144,7 @@ def _mail(digest: BoardDigest, found: BoardFile, *, pdf: bytes, addresses: list[
     if settings.MOBILITY_SITE_URL:
         parts.append(f"{settings.MOBILITY_SITE_URL}{page}")
     return EmailMessage(
-        subject=" ".join(f"{found.board.name}: {found.days_title}".split()),
+        subject=" ".join(f"{found.board.name}{colon()} {found.days_title}".split()),
         body="\n\n".join(part for part in parts if part) + "\n",
         bcc=addresses,
         attachments=[(f"{found.name}.pdf", pdf, "application/pdf")],

@@ -64,7 +64,7 @@ def _line(view: View, zone: SlotZone, *, place: int) -> list[dict[str, Any]]:
         "marker": {"symbol": SYMBOLS[place % len(SYMBOLS)], "size": 4},
         "connectgaps": False,
         "hovertext": [
-            f"{name}<br>{time}: {words}"
+            f"{name}<br>{time}{formats.colon()} {words}"
             for time, words in zip(_times(view), texts.column_texts(people, half), strict=True)
         ],
         "hoverinfo": "text",
@@ -93,7 +93,7 @@ def _times(view: View) -> list[str]:
 
 
 def _dashed(view: View, people: Floats) -> dict[str, Any]:
-    name = chart_text(f"{view.zones[0].shown_name}: {texts.other_legend(view)}")
+    name = chart_text(f"{view.zones[0].shown_name}{formats.colon()} {texts.other_legend(view)}")
     return {
         "type": "scatter",
         "mode": "lines",
@@ -154,5 +154,8 @@ def _heat_cell(people: float, *, step: float, title: str) -> str:
         return f'<td class="number">{formats.MISSING}</td>'
     n = max(round(people), 0)
     place = min(max(int(people / step), 0), CLASSES - 1) + 1 if step else 1
-    words, text = chart_text(f"{title}: {formats.number(n)}"), formats.compact(n) if n else "0"
+    words, text = (
+        chart_text(f"{title}{formats.colon()} {formats.number(n)}"),
+        formats.compact(n) if n else "0",
+    )
     return f'<td class="number slots-week__{place}" title="{words}">{text}</td>'

@@ -23,6 +23,7 @@ for function in (
     formats.compact,
     formats.counted,
     formats.day_title,
+    formats.long_day,
     formats.epsilon,
     formats.noisy_number,
     formats.noisy_range,

@@ -269,10 +269,7 @@ def _published(batch: Batch, study: StudyHead) -> str:
 
 def _undone_days(batch: Batch) -> str:
     """Days of a batch that were undone after it, in words; "" if none was."""
-    undone = Batch.objects.filter(
-        study=batch.study_id, kind=Batch.Kind.VOID_DAY, state=Batch.State.DONE,
-        day__in=batch.days_touched, finished_at__gt=batch.finished_at or timezone.now(),
-    )  # fmt: skip
     calendar = calendar_of(batch.study_id)
-    days = sorted({day for day in undone.values_list("day", flat=True) if day is not None})
+    undos = Batch.objects.filter(study=batch.study_id, kind=Batch.Kind.VOID_DAY)
+    days = queries.undone_days(batch, undos)
     return ", ".join(day_title(calendar.date_of(day)) for day in days)

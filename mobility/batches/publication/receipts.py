@@ -16,6 +16,7 @@ from mobility.base.errors import StagingUnavailableError
 from mobility.batches import staging
 from mobility.batches.dispatching import RETRY_S, ask
 from mobility.batches.publication import certificate as certificates
+from mobility.batches.queries import study_head
 from mobility.vault.keystore import keystore
 from mobility.vault.models.batch import Batch
 from mobility.vault.models.profiles import FeedToken
@@ -131,6 +132,8 @@ def _receipt(batch: Batch) -> Iterator[tuple[str, Json]]:
     yield "kind", str(batch.kind)
     yield "state", str(batch.state)
     yield "key", batch.key_id
+    if batch.kind == Batch.Kind.VOID_DAY:
+        yield "day", study_head(batch.study_id).date_of(batch.day or 1).isoformat()
     if batch.validate_only:
         yield "only_checked", True
     if batch.duplicate_of_id is not None:

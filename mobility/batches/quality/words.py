@@ -14,7 +14,7 @@ from mobility.batches.quality.facts import Facts, Share
 from mobility.batches.quality.look_back import Basis, Comparison, LookBack, SilentHours
 from mobility.batches.texts import row_reason
 from mobility.vault.models.batch import Batch
-from reports.base.formats import day_title, number, percent, window_title
+from reports.base.formats import day_title, listed, number, percent, window_title
 
 # One decimal would make nothing of a smaller share.
 SMALL_SHARE = 0.001
@@ -120,7 +120,7 @@ def nothing_counts(batch: Batch, facts: Facts, calendar: StudyCalendar) -> str:
     ]
     return gettext("All %(rows)s rows were ignored or rejected. Reasons: %(reasons)s.") % {
         "rows": number(batch.rows_read),
-        "reasons": "; ".join(words),
+        "reasons": listed(words),
     }
 
 

@@ -15,7 +15,7 @@ from mobility.extracts.profiles.parse import INDICATOR
 from mobility.extracts.profiles.parse_rules import read_rule
 from mobility.extracts.profiles.sample import Sample
 from mobility.extracts.rows.counts import REJECTED
-from reports.base.formats import day_title
+from reports.base.formats import colon, day_title
 from reports.studies.studyfile import IndicatorDefinition, StudyDefinition
 from reports.studies.studyfile.formats import ISO, timestamp_problem
 from reports.studies.studyfile.origins import FOREIGN, NATIONAL
@@ -219,7 +219,7 @@ def _timestamp(text: str, instant: Instant) -> ShownValue:
             gettext("time skipped when the clocks went forward") if skipped else gettext("unreadable time")
         )
         rejected = gettext("row rejected")
-        return ShownValue(text=shape(text), meaning=f"{meaning}: {rejected}", is_bad=True)
+        return ShownValue(text=shape(text), meaning=f"{meaning}{colon()} {rejected}", is_bad=True)
     is_outside = instant.outcome == OUTSIDE_PERIOD
     # A number could as well be a telephone's: then what it says would tell it.
     shown = shape(text) if text.isdigit() else text

@@ -5,7 +5,6 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any, Final
 
-from django.utils.formats import date_format
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from mobility.extracts.profiles.ages import BIRTH_YEAR
@@ -17,7 +16,7 @@ from mobility.extracts.profiles.sample import Sample
 from mobility.extracts.profiles.uniqueness import Uniqueness
 from mobility.uploads.profile_pages.draft import Draft
 from mobility.uploads.profile_pages.fields import DELIMITER_NAMES, ROLE_NAMES, format_words
-from reports.base.formats import number, percent
+from reports.base.formats import long_day, number, percent
 from reports.studies.studyfile import IndicatorDefinition, StudyDefinition
 
 BUILT_IN = {
@@ -195,11 +194,8 @@ def rule_words(rule: ValueRule, indicator: IndicatorDefinition) -> list[str]:
         by_year = birth.pattern == BIRTH_YEAR
         what = gettext("a year of birth") if by_year else gettext("a date of birth in the format %(pattern)s")
         lines.append(what % {"pattern": birth.pattern})
-        lines.append(gettext("ages as of %(day)s") % {"day": date_format(birth.reference, "j F Y")})
-        lines += [
-            f"{first}{'+' if last is None else f' to {last}'} → {name}"
-            for name, (first, last) in birth.bands.items()
-        ]
+        lines.append(gettext("ages as of %(day)s") % {"day": long_day(birth.reference)})
+        lines += [f"{_ages(first, last)} → {name}" for name, (first, last) in birth.bands.items()]
     elif rule.prefix:
         lines.append(gettext("the first %(n)s characters are matched") % {"n": rule.prefix})
     else:
@@ -208,6 +204,10 @@ def rule_words(rule: ValueRule, indicator: IndicatorDefinition) -> list[str]:
     if rule.ignore_case:
         lines.append(gettext("case is ignored"))
     return [*lines, _otherwise_words(rule.otherwise)]
+
+
+def _ages(first: int, last: int | None) -> str:
+    return f"{first}+" if last is None else gettext("%(low)s to %(high)s") % {"low": first, "high": last}
 
 
 def _otherwise_words(otherwise: str | None) -> str:

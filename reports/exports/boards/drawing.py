@@ -145,6 +145,10 @@ def _words(tile: Shown) -> str:
         parts.append(f"{formats.day_title(day.date)}{formats.colon()} {word}")
     for name, value, _, interval in tile.rows:
         if value:
-            parts.append(f"{name}: {value} ({interval})" if interval else f"{name}: {value}")
+            parts.append(
+                f"{name}{formats.colon()} {value} ({interval})"
+                if interval
+                else f"{name}{formats.colon()} {value}"
+            )
     parts.append(tile.top.words if tile.top is not None else "")
     return " ".join(f"{text.strip().rstrip('.')}." for text in parts if text)

@@ -145,7 +145,7 @@ def map_words(selection: Selection) -> str:
         value = shown_value(report, each, options=options).value
         if each.status == Status.OK:
             rest.append(f"{each.shown_category} {formats.amount(value, options.measure)}")
-    beside = gettext("Not on the map: %(rest)s.") % {"rest": "; ".join(rest)} if rest else ""
+    beside = gettext("Not on the map: %(rest)s.") % {"rest": formats.listed(rest)} if rest else ""
     ground = invented_words(report.study)
     texts = (f"{what}.", how, fixed, zones.classes_words(options), beside, ground)
     return " ".join(text for text in texts if text)

@@ -85,7 +85,7 @@ def text_alternative(selection: Selection) -> str:
     if selection.scope == Scope.WINDOW:
         return estimates_texts.report_summary(selection.reports[0], options=selection.options)
     name = selection.reports[0].indicator.shown_name
-    return f"{name}: {_what_is_drawn(selection)}. {_how_days_are_drawn(selection.values)}"
+    return f"{name}{formats.colon()} {_what_is_drawn(selection)}. {_how_days_are_drawn(selection.values)}"
 
 
 def _described(selection: Selection) -> dict[str, str]:

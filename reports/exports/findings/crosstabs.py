@@ -9,6 +9,7 @@ from django.utils.translation import gettext
 
 from reports.accounts.access import study_or_404
 from reports.base.attachments import attachment
+from reports.base.formats import colon
 from reports.crosstab import texts
 from reports.crosstab.association import verdict_of
 from reports.crosstab.combined import NotCombinedError, combined
@@ -106,7 +107,7 @@ def crosstab_findings(measured: Measured, table: Table) -> Findings:
     rows, not_combined = _with_combined(list(_rows(table)), measured, view)
     return Findings(
         name=f"{report.study.slug}_{report.indicator.slug}_crosstab",
-        title=f"{report.indicator.shown_name}: {texts.table_title(view)}",
+        title=f"{report.indicator.shown_name}{colon()} {texts.table_title(view)}",
         sheet="crosstab",
         reports=(report,),
         words=(verdict.sentence, verdict.limits, *not_combined),

@@ -53,7 +53,7 @@ def add_privacy(document: Document, selection: Selection) -> None:
     rows = [[facts[name].label, _readable(facts[name])] for name in _METHOD_FACTS]
     document.grid([gettext("Setting"), gettext("Value")], rows, widths=(110, 60), texts=2)
     document.paragraph(
-        f"{facts['software'].value}. {facts['plan_sha256'].label}: {facts['plan_sha256'].value}", muted=True
+        f"{facts['software'].value}. {formats.labelled(*facts['plan_sha256'][1:3])}", muted=True
     )
     _add_promise(document, selection)
     document.heading(gettext("Limits of protection"))

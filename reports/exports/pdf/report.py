@@ -130,8 +130,13 @@ def _summary(selection: Selection, parts: Sequence[Selection]) -> list[str]:
     if selection.scope == Scope.DAYS:
         busiest = max(selection.reports, key=lambda report: report.n_visitors or 0)
         day = formats.day_title(busiest.first_date)
-        return [text_alternative(selection), f"{day}: {estimates_texts.report_summary(busiest)}"]
-    return [f"{part.reports[0].indicator.shown_name}: {text_alternative(part)}" for part in parts]
+        return [
+            text_alternative(selection),
+            f"{day}{formats.colon()} {estimates_texts.report_summary(busiest)}",
+        ]
+    return [
+        f"{part.reports[0].indicator.shown_name}{formats.colon()} {text_alternative(part)}" for part in parts
+    ]
 
 
 def _scaling(selection: Selection) -> str:
@@ -182,7 +187,7 @@ def _add_caveats(document: Document, parts: Sequence[Selection]) -> None:
 def _reasons_of_blanks(reports: Sequence[WindowReport]) -> list[str]:
     found = {estimate.status for report in reports for estimate in report.estimates}
     return [
-        f"{formats.blank_words(status)}: {studies_texts.status_reason(status, reports[0].study)}"
+        formats.labelled(formats.blank_words(status), studies_texts.status_reason(status, reports[0].study))
         for status in Status
         if status in found and status != Status.OK
     ]

@@ -93,7 +93,7 @@ def _chart(view: View, *, above_in: float, below_in: float) -> Figure:
             markersize=3, label=legible(zone.shown_name),
         )  # fmt: skip
     if (other := facts.other_people(view)) is not None:
-        label = legible(f"{view.zones[0].shown_name}: {texts.other_legend(view)}")
+        label = legible(f"{view.zones[0].shown_name}{formats.colon()} {texts.other_legend(view)}")
         axes.plot(x, np.maximum(other, 0), color=COLOURS["--muted"], linestyle="--", label=label)
     step = -(-len(day_slots) // _TICKS)
     axes.set_xticks(x[::step], [time_text(found, slot) for slot in day_slots[::step]])

@@ -20,7 +20,7 @@ from mobility.models import Batch, DayUndo, Handover, VaultDay, VaultPublication
 from mobility.plans.studies import create_study
 from mobility.vault.keystore import keystore
 from reports.ledger.actions import record
-from reports.ledger.models import LedgerKind
+from reports.ledger.models import LedgerEntry, LedgerKind
 from reports.studies.policies import Role
 from tests.mobility.extracts.rows.night_study import night_study
 from tests.mobility.pages.pages import AS_OPERATOR, check_markup, html_of, lacks, page, said, says, text_of
@@ -338,9 +338,22 @@ class TestDays:
         batch = Batch.objects.get(kind=Batch.Kind.EXTRACT)
         assert "no longer include the data from this file for them: Wed 1 May 2024." in show(client, batch)
         assert VaultDay.objects.count() == 0
+        says(page(client, STUDY_URL), "Done undone: 1 May")
+        entry = LedgerEntry.objects.get(kind=LedgerKind.BATCH_ENDED, facts__kind="void_day")
+        assert entry.facts["day"] == "2024-05-01"
         assert "removed from the vault" in show(client, Batch.objects.get(kind=Batch.Kind.VOID_DAY))
         keystore().destroy(study.key_id)
         assert "destroyed" in self.change(client, "close-days", day=1, confirm="on")
+
+    def test_a_day_that_is_being_published_cannot_be_undone_and_others_say_if_they_are(
+        self, client, uploaded
+    ):
+        option = "Wed 1 May 2024: default (1 file)"
+        says(page(client, STUDY_URL), option)
+        VaultDay.objects.filter(day=1).update(state=VaultDay.State.OPEN, pending=True)
+        says(page(client, STUDY_URL), option.replace(":", " (not published):"))
+        Batch.objects.filter(kind=Batch.Kind.EXTRACT).update(state=Batch.State.PUBLISHING)
+        lacks(page(client, STUDY_URL), "(not published):", option)
 
     def test_under_presence_noise_nothing_crosses_before_days_are_closed(self, client, data_dir, run_batches):
         assert "You do not have access to any study yet" in page(client, "/operator/")

@@ -175,6 +175,8 @@ class TestWords:
     def test_a_batch_without_a_file_speaks_of_none(self):
         facts = {"kind": "void_day", "state": "done", "staged_bytes_left": 0, "key_left": False}
         assert told_of(KINDS.BATCH_ENDED, facts) == "Undoing of a day. Done."
+        undone = told_of(KINDS.BATCH_ENDED, facts | {"day": "2024-05-01"})
+        assert undone == "Undoing of Wed 1 May 2024. Done."
 
     @pytest.mark.parametrize(("language", "cases"), [("en", ENGLISH), ("fr", FRENCH)])
     def test_units_and_numbers_are_those_of_the_reader(self, language, cases):

@@ -198,4 +198,4 @@ def test_readers_see_the_shares_of_a_study_and_everything_in_french(reader, stud
     found = extrapolation(window_report(gender(study), Window(2, 3)))
     with translation.override("fr"):
         assert "Sans redressement" in total_sentence(found)
-        assert "Enquête 7, valables du mer 1 mai 2024 au sam 1 juin 2024" in total_sentence(found)
+        assert "Enquête 7, valables du mer 1er mai 2024 au sam 1er juin 2024" in total_sentence(found)
