@@ -195,7 +195,8 @@ def cmac_first(
             added[size, word] = masks[padded, word]
         if padded:
             added[size, size >> 3] ^= np.uint64(0x80) << np.uint64(8 * (size & 7))
-    within[17] = within[16]
+    for word in range(2):  # a copy of the row would be compiled for seconds
+        within[17, word] = within[16, word]
     n = 0
     for i in range(begins.shape[0]):
         length = ends[i] - begins[i]
