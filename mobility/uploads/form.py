@@ -107,7 +107,7 @@ def upload_texts() -> dict[str, str]:
             "upload now, or reload the page and resume it later."
         ).format(hours=settings.MOBILITY_UPLOAD_EXPIRES_S // 3600),
         "upload": gettext("Upload"),
-        "check": gettext("Check"),
+        "check": gettext("Check the file"),
         "pause": gettext("Pause"),
         "resume": gettext("Resume"),
         "cancelled": gettext("Cancelled. No data from the file was kept."),

@@ -187,6 +187,8 @@ def change(request: HttpRequest, slug: str, board_id: int) -> HttpResponse:
         tile = None
     if request.htmx and tile is not None:  # type: ignore[attr-defined]
         return HttpResponse(status=204)
+    if tile is not None:
+        messages.success(request, gettext("The board was saved."))
     place = f"#tile-{tile}" if tile else ""
     return redirect(f"{board_address(found)}?{urlencode(_days(request) | {ARRANGE: 'on'})}{place}")
 

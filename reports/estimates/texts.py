@@ -66,7 +66,7 @@ def key_facts(figures: KeyFigures) -> list[KeyFact]:
         _mean_days(figures),
         _repeats(figures),
         *_returning(gettext("Present on more than one day"), figures.several_days, of=figures.n_visitors),
-        *_returning(gettext("Also present before these days"), figures.before, of=figures.n_visitors),
+        *_returning(gettext("Returning (present before these days)"), figures.before, of=figures.n_visitors),
     ]
 
 

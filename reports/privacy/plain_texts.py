@@ -201,7 +201,7 @@ def _unprotected_changes(spec: PlanSpec, places: list[int], *, voided_days: int)
 
 
 def _other_losses(plan: Plan) -> Iterator[str]:
-    """Losses that are not of answers: places on maps and time slots."""
+    """Losses beyond the answers that are explained: places on maps, events of a person, time slots."""
     spec = plan.parsed
     if spec.location is not None:
         yield gettext(
@@ -209,6 +209,14 @@ def _other_losses(plan: Plan) -> Iterator[str]:
             "person was, with places 1 km apart on each day. For telling them apart, epsilon is at most "
             "%(epsilon)s."
         ) % {"epsilon": formats.epsilon(losses_of(spec, voided_days=plan.voided_days).location)}
+    if spec.max_events is not None:
+        yield gettext(
+            "At most %(n)s events of a person are answered. For all of them together, epsilon is at most "
+            "%(epsilon)s."
+        ) % {
+            "n": formats.number(spec.max_events),
+            "epsilon": formats.epsilon(certified(plan)[1].epsilon_person or 0),
+        }
     slots = certify_slots(spec)
     if slots is not None:
         yield gettext(

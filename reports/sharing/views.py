@@ -135,6 +135,7 @@ def new_share(request: HttpRequest, slug: str, indicator_slug: str) -> HttpRespo
     board = board_in(QueryDict(query), study, reader=request.user)
     context = {
         "study": study,
+        "board": board,
         "name": board.name if board else report_name(ShareLink(indicator=indicator, query=query)),
         "window_title": window_title(study, window),
         "address": address_of(query, indicator),

@@ -39,11 +39,14 @@ board?.addEventListener("submit", (event) => {
   const asked = { method: "POST", body: new FormData(form, button), headers: { "HX-Request": "true" } };
   // One after the other, in the order in which they were pressed.
   sent = sent.then(() => fetch(form.action, asked)).then(
-    (answer) => { if (answer.status !== 204) location.reload(); },
+    (answer) => {
+      if (answer.status === 204) status.textContent = [button.dataset.said, status.dataset.saved].filter(Boolean).join(". ");
+      else location.reload();
+    },
     () => location.reload(),
   );
   change(form.closest("li"), button);
   disableAtTheEnds();
   if (button.isConnected) (button.disabled ? form.querySelector("button:enabled") : button).focus();
-  status.textContent = button.dataset.said ?? "";
+  status.textContent = "";
 });

@@ -221,6 +221,7 @@ function missingColumns(bytes, wanted) {
 
 async function checkHeader() {
   const file = part("file").files[0];
+  part("new-tab").hidden = !file;
   const wanted = part("profile").selectedOptions[0].dataset.columns;
   const bytes = file && new Uint8Array(await file.slice(0, HEADER_BYTES).arrayBuffer());
   if (part("file").files[0] !== file || part("profile").selectedOptions[0].dataset.columns !== wanted) return;
@@ -229,7 +230,7 @@ async function checkHeader() {
 }
 part("file").addEventListener("change", checkHeader);
 
-// The page of a new profile opens next to this one and asks for the chosen file, which a link cannot carry.
+// The page of a new profile opens in a new tab and asks for the chosen file, which a link cannot carry.
 part("new-profile").addEventListener("click", (event) => {
   if (part("file").files[0] && window.open(event.currentTarget.href)) event.preventDefault();
 });

@@ -100,7 +100,7 @@ def test_a_profile_is_proposed_corrected_saved_and_a_file_checked_with_it(site, 
     page.get_by_role("link", name="Check a file with this profile").click()
     expect(page.get_by_label(re.compile("^Profile"))).to_have_value("operator-x")
     expect(page.get_by_label("Check the file without publishing anything")).to_be_checked()
-    expect(page.locator("#upload-send")).to_have_text("Check")
+    expect(page.locator("#upload-send")).to_have_text("Check the file")
     page.set_input_files("#upload-file", operators_file)
     page.locator("#upload-send").click()
     page.wait_for_url("**/operator/batches/**")
@@ -140,7 +140,8 @@ def test_a_file_that_lacks_columns_is_noticed_and_goes_along_to_a_new_profile(si
     page.set_input_files("#upload-file", operators_file)
     expect(misfit).to_be_visible()
     with page.context.expect_page() as opened:
-        page.get_by_role("link", name="Create a profile from this file").click()
+        name = "Create a profile from this file (opens in a new tab)"
+        page.get_by_role("link", name=name).click()
     expect(opened.value.locator(".preview tbody")).to_contain_text("→", timeout=30_000)
     assert page.url.endswith(f"/operator/{STUDY}/")
     opened.value.close()

@@ -263,6 +263,9 @@ class TestReaders:
         assert "Only analysts and administrators can share" in words(answer)
         board.refresh_from_db()
         assert (board.name, board.is_shared) == ("Mine", False)
+        assert "The board was saved." not in words(answer)
+        renamed = client.post(address(board, "change/"), {"do": "name", "name": "Still mine"}, follow=True)
+        assert "The board was saved." in words(renamed)
 
     def test_names_are_unique_for_a_reader_and_boards_few(self, reader, board, analyst, rich, monkeypatch):
         assert "You already have a board named" in words(

@@ -309,11 +309,11 @@ def test_returning_visitors_are_exact_for_two_days_and_between_bounds_for_more(f
     text = words(reader.get(f"{page}?from=2024-06-01&to=2024-06-02"))
     n = weekend.n_visitors
     assert f"Present on more than one day {both:,} {both / n:.1%} of visitors" in text
-    assert f"Also present before these days {before:,} {before / n:.1%} of visitors" in text
+    assert f"Returning (present before these days) {before:,} {before / n:.1%} of visitors" in text
     assert "the exact number is not known" not in text
     assert f"Present on more than one day {found.least:,} to {found.most:,}" in words(reader.get(page))
     text = words(reader.get(f"{page}?from=2024-05-30&to=2024-05-30"))
-    assert "Present on more than one day" not in text and "Also present before" not in text
+    assert "Present on more than one day" not in text and "Returning (present" not in text
 
 
 def test_few_returning_visitors_are_suppressed() -> None:

@@ -11,10 +11,10 @@ from django.utils import translation
 
 from reports.base import formats
 from reports.privacy.plain_texts import plain_privacy
-from reports.privacy.statement.document import privacy_statement, protections
+from reports.privacy.statement.document import certified, privacy_statement, protections
 from reports.studies.queries import current_plan
 from reports.transfer.studies import create_study_rows
-from tests.mobility.event_study import event_definition
+from tests.mobility.event_study import TEXT_OF_PEOPLE, event_definition
 from tests.reports import map_factory, slot_factory
 from tests.reports import report_factory as factory
 from tests.reports.classes.test_classes import class_definition
@@ -173,6 +173,24 @@ def test_losses_of_places_and_time_slots_stand_in_the_details() -> None:
     html = render_to_string("privacy/_plain.html", said["a"])
     opened, folded = html.split("<details>")
     assert "time slot" not in opened and first in folded and opened.count("<p>") == 2
+
+
+def test_details_of_events_name_the_limit_of_a_person() -> None:
+    plan = current_plan(made(event_definition(TEXT_OF_PEOPLE)))
+    found = plain_privacy(plan, ["reason"])
+    epsilon = formats.epsilon(certified(plan)[1].epsilon_person)
+    n = plan.parsed.max_events
+    assert n > 1
+    (said,) = found["other_losses"]
+    assert said == (
+        f"At most {n} events of a person are answered. For all of them together, epsilon is at most {epsilon}."
+    )
+    html = render_to_string("privacy/_plain.html", found)
+    assert (
+        said in html
+        and "a person's values" not in html
+        and "the number of a person's events" in found["open_words"]
+    )
 
 
 def test_the_picture_has_as_many_dots_as_answers_are_true() -> None:
