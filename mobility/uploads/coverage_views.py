@@ -27,7 +27,7 @@ def coverage(request: HttpRequest, slug: str) -> HttpResponse:
     found = coverage_of(row.pk)
     context = {
         "study": head,
-        "no_opt_outs": opt_out_refusal(StudyDefinition.from_json(row.definition)),
+        "no_opt_outs": opt_out_refusal(StudyDefinition.from_json(row.definition)) if head.of_events else None,
         "calendars": calendars(found),
         "unattributed": found.unattributed,
         "legend": legend(),

@@ -14,6 +14,7 @@ from ldp.estimation.series.levels import (
     DayBacktest,
     DayFigures,
     backtest_days,
+    backtest_sums,
     day_method,
     forecast_days,
     forecast_sums,
@@ -41,10 +42,11 @@ from reports.forecasts.series import (
 from reports.slots.queries import presence
 from reports.studies.models import Indicator, Study
 
-VERSION: Final = 6  # of a result's layout and of the methods
+VERSION: Final = 7  # of a result's layout and of the methods
 SLOTS_AHEAD: Final = 48
 BACKTEST_HOURS: Final = (0, 1, 2, 6, 24)  # ahead; 0: the next slot
 BACKTEST_DAYS: Final = 14
+BACKTEST_PERIODS: Final[dict[PeriodKind, int]] = {"week": 8, "month": 6}  # of events; a second each
 MOST_CATEGORIES: Final = 50  # of events: each takes up to a second
 Result = dict[str, Any]
 
@@ -119,6 +121,11 @@ def events_result(indicator: Indicator) -> Result:
     # Of exact numbers only: the errors of categories would be those of the noise of answers.
     judged = backtest_days(named[0].figures, days=BACKTEST_DAYS)
     found["backtest"] = None if judged is None else _day_backtest(judged)
+    found["longer"] = {
+        kind: _day_backtest(tested)
+        for kind, most in BACKTEST_PERIODS.items()
+        if (tested := backtest_sums(named[0].figures, spans=_last_spans(study, kind, last=last, most=most)))
+    }
     found["periods"] = [
         {
             "kind": kind,
@@ -138,6 +145,12 @@ def events_result(indicator: Indicator) -> Result:
 def _last_whole(study: Study, kind: PeriodKind, *, last: int) -> Period | None:
     """Return the last period of a kind that the study covers in full; None if there is none."""
     return next((each for each in reversed(periods_of(study, kind, last=last)) if each.is_whole), None)
+
+
+def _last_spans(study: Study, kind: PeriodKind, *, last: int, most: int) -> list[tuple[int, int]]:
+    """Return the places, from 0, of the last periods of a kind that the study covers in full."""
+    whole = [each.window for each in periods_of(study, kind, last=last) if each.is_whole]
+    return [(each.first_day - 1, each.last_day - 1) for each in whole[-most:]]
 
 
 def _event_series(

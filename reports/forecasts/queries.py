@@ -190,6 +190,7 @@ class EventForecast:
     before : name of the last whole period; empty if there is none
     left_out : smaller categories that are not forecast
     judged : backtest of the next day, of all events
+    longer : the same of periods of this kind; None where there is none
     """
 
     row: KeptForecast
@@ -201,6 +202,7 @@ class EventForecast:
     before: str
     left_out: int
     judged: Judged | None
+    longer: Judged | None
 
     @property
     def method(self) -> str:
@@ -237,6 +239,7 @@ def event_forecast(indicator: Indicator, kind: PeriodKind) -> EventForecast:
         before=period.get("before") or "",
         left_out=row.result.get("left_out", 0),
         judged=_judged_days(row.result.get("backtest")),
+        longer=_judged_days(row.result.get("longer", {}).get(kind)),
     )
 
 

@@ -6,9 +6,10 @@ from django.utils.translation import gettext, ngettext
 
 from ldp.estimation.series.levels import WEEKDAY_DAYS
 from reports.base import formats
+from reports.events.periods import PeriodKind
 from reports.forecasts.actions import LEAST_DAYS, has_days_forecast
 from reports.forecasts.crowds import Crowded
-from reports.forecasts.queries import EventForecast, Expected, ExpectedEvents
+from reports.forecasts.queries import EventForecast, Expected, ExpectedEvents, Judged
 
 NONE: Final = "\N{EN DASH}"  # in place of a number that is not known
 
@@ -64,6 +65,45 @@ def event_forecast_words(found: EventForecast) -> str:
         "first": formats.day_title(found.first_date),
         "last": formats.day_title(found.last_date),
     }
+
+
+def event_backtest_words(found: EventForecast, *, kind: PeriodKind) -> str:
+    """Say how far forecasts of earlier days and periods were off, and what was not tested."""
+    if found.judged is None:
+        return ""
+    tests = [_day_backtest_words(found.judged)]
+    if found.longer is not None:
+        tests.append(_period_backtest_words(found.longer))
+    elif kind != "day":
+        tests.append(gettext("Forecasts of longer periods, such as this one, were not tested."))
+    return " ".join(
+        (
+            *tests,
+            gettext("Forecasts of categories were not tested, because their true numbers are not known."),
+        )
+    )
+
+
+def _day_backtest_words(judged: Judged) -> str:
+    model, last, _week = (formats.number(each or 0.0) for each in judged.mae)
+    return ngettext(
+        "In a backtest of the next day on %(n)d past day, the number of all events differed from the "
+        "forecast by %(model)s, and from the day before by %(last)s.",
+        "In a backtest of the next day on %(n)d past days, the number of all events differed from the "
+        "forecast by %(model)s on average, and from the day before by %(last)s.",
+        judged.days,
+    ) % {"n": judged.days, "model": model, "last": last}
+
+
+def _period_backtest_words(judged: Judged) -> str:
+    model, last, _week = (formats.number(each or 0.0) for each in judged.mae)
+    return ngettext(
+        "In a backtest of the next period on %(n)d past period of this kind, the number of all events "
+        "differed from the forecast by %(model)s, and from as many days before by %(last)s.",
+        "In a backtest of the next period on %(n)d past periods of this kind, the number of all events "
+        "differed from the forecast by %(model)s on average, and from as many days before by %(last)s.",
+        judged.days,
+    ) % {"n": judged.days, "model": model, "last": last}
 
 
 def no_event_forecast(found: EventForecast) -> str:

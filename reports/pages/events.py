@@ -6,7 +6,6 @@ from typing import Any, Final, TypeVar
 from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
-from django.utils.translation import ngettext
 
 from ldp.estimation.series.levels import YEAR_DAYS
 from reports.accounts.access import account
@@ -21,7 +20,7 @@ from reports.estimates.options import (
     shown_categories,
 )
 from reports.events.charts import counts_figure, shares_figure
-from reports.events.periods import Period
+from reports.events.periods import Period, PeriodKind
 from reports.events.queries import (
     PERIODS_SHOWN,
     PeriodCount,
@@ -35,7 +34,7 @@ from reports.events.texts import period_switches, shares_words
 from reports.exports.events import WRITERS
 from reports.exports.forecasts import WRITERS as FORECAST_WRITERS
 from reports.forecasts import texts as forecast_texts
-from reports.forecasts.queries import EventForecast, Judged, event_forecast
+from reports.forecasts.queries import EventForecast, event_forecast
 from reports.pages.days import chosen_categories
 from reports.privacy.statement.document import certified, protection_of
 from reports.studies.models import Area, Indicator, Study
@@ -107,7 +106,7 @@ def indicator_context(indicator: Indicator, query: QueryDict) -> dict[str, Any]:
         "max_lines": MAX_LINES,
         "shown_names": [indicator.shown_categories[code] for code in shown],
         "formats": list(WRITERS),
-        "forecast": _forecast(event_forecast(indicator, kind)),
+        "forecast": _forecast(event_forecast(indicator, kind), kind=kind),
     }
 
 
@@ -116,7 +115,7 @@ def shared_query(query: QueryDict) -> str:
     return "&".join(filter(None, (f"period={asked_period(query)}", chosen_categories(query))))
 
 
-def _forecast(found: EventForecast) -> dict[str, Any]:
+def _forecast(found: EventForecast, *, kind: PeriodKind) -> dict[str, Any]:
     """Forecast of the next period, in words."""
     return {
         "found": found,
@@ -125,7 +124,7 @@ def _forecast(found: EventForecast) -> dict[str, Any]:
         "why_not": forecast_texts.no_event_forecast(found),
         "year_days": YEAR_DAYS,
         "method": forecast_texts.method_words(found.method) if found.rows else "",
-        "judged": _judged_words(found.judged),
+        "judged": forecast_texts.event_backtest_words(found, kind=kind),
         "formats": list(FORECAST_WRITERS),
         "has_seasons": found.method == "level, weekday and year",
         "rows": [
@@ -137,20 +136,6 @@ def _forecast(found: EventForecast) -> dict[str, Any]:
             for each in found.rows
         ],
     }
-
-
-def _judged_words(judged: Judged | None) -> str:
-    """Say how far forecasts of the next day were off; empty without a backtest."""
-    if judged is None:
-        return ""
-    model, last, _week = (formats.number(each or 0.0) for each in judged.mae)
-    return ngettext(
-        "In a backtest of the next day on %(n)d past day, the number of all events differed from the "
-        "forecast by %(model)s, and from the day before by %(last)s.",
-        "In a backtest of the next day on %(n)d past days, the number of all events differed from the "
-        "forecast by %(model)s on average, and from the day before by %(last)s.",
-        judged.days,
-    ) % {"n": judged.days, "model": model, "last": last}
 
 
 def _page(periods: Sequence[Shown], query: QueryDict, *, most: int) -> Page[Shown]:

@@ -258,11 +258,12 @@ def scale_of(figures: DayFigures) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayBacktest:
-    """Errors of one day ahead on the last days, each by what was known before it.
+    """Errors of one day ahead, or of sums, each by what was known before it.
 
-    rmse, mae : float64 (3,), of the forecast, the last value and the week before; NaN where none is known
+    rmse, mae : float64 (3,), of the forecast, the last value and the week before; NaN where none is known.
+        Of sums the last value is that of the days before of the same number, and there is no third
     coverage : (levels,), of published figures, noise included
-    days : with a figure, that were judged
+    days : with a figure, that were judged; of sums their number
     """
 
     days: int
@@ -289,11 +290,38 @@ def backtest_days(figures: DayFigures, *, days: int) -> DayBacktest | None:
         week = figures.values[day - 7] if day >= 7 else np.nan
         errors.append([value - found.values[0], value - last, value - week])
         inside.append(np.abs(errors[-1][0]) <= found.half_widths(figures.variances[day])[:, 0])
+    return _judged(errors, inside)
+
+
+def backtest_sums(figures: DayFigures, *, spans: Sequence[tuple[int, int]]) -> DayBacktest | None:
+    """Judge forecasts of the sums over some spans of known days by the days before each.
+
+    Spans with too short a history for effects of weekdays, or one shorter than the span, are left out; None
+    where no other one is left.
+
+    Parameters
+    ----------
+    spans : places of the first and last day of each, from 0
+    """
+    errors, inside = [], []
+    for first, last in spans:
+        before, n = figures.until(first), last - first + 1
+        if first < n or day_method(before) in ("level", "last value"):
+            continue
+        total = figures.values[first : last + 1].sum()
+        found = forecast_sums(before, spans=[(1, n)])
+        errors.append([total - found.values[0], total - before.values[-n:].sum(), np.nan])
+        noise = figures.variances[first : last + 1].sum()
+        inside.append(np.abs(errors[-1][0]) <= found.half_widths(noise)[:, 0])
+    return _judged(errors, inside) if errors else None
+
+
+def _judged(errors: Sequence[Sequence[float]], inside: Sequence[NDArray[np.bool_]]) -> DayBacktest:
     each = np.array(errors).T
     known = np.maximum(np.count_nonzero(~np.isnan(each), axis=1), 1)
     none = np.isnan(each).all(axis=1)
     return DayBacktest(
-        days=len(origins),
+        days=len(errors),
         rmse=np.where(none, np.nan, np.sqrt(np.nansum(each**2, axis=1) / known)),
         mae=np.where(none, np.nan, np.nansum(np.abs(each), axis=1) / known),
         coverage=np.mean(inside, axis=0),

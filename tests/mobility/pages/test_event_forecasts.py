@@ -216,3 +216,23 @@ def test_nothing_is_forecast_before_the_first_file(make_pipeline, client, person
     assert event_forecast(study.indicators.get(slug="zone"), "month").rows == []
     client.force_login(person("vera", Role.VIEWER))
     assert "No data yet" in client.get("/studies/empty/zone/").content.decode()
+
+
+def test_the_backtest_has_whole_weeks_and_months_and_says_what_it_leaves_out(zone, client, person) -> None:
+    starts = [place for place in range(LAST) if (zone.study.first_day.toordinal() + place) % 7 == 1]
+    weeks = [place for place in starts if place + 7 <= LAST][-8:]  # ordinal 1 was a Monday
+    steps = [sum(COUNTS[at : at + 7]) - sum(COUNTS[at - 7 : at]) for at in weeks]
+    found = {kind: event_forecast(zone, kind).longer for kind in PERIODS}
+    assert {kind: each.days for kind, each in found.items() if each} == {"week": 8, "month": 6}
+    assert found["week"].mae[1] == pytest.approx(np.mean(np.abs(steps)))
+    assert found["week"].mae[2] is None
+    assert 0 < found["month"].mae[0] < found["month"].mae[1]
+    assert found["month"].coverage[1] >= found["month"].coverage[0] > 0
+    client.force_login(person("vera", Role.VIEWER))
+    untested = "Forecasts of longer periods, such as this one, were not tested."
+    for kind in PERIODS:
+        text = text_of(client, period=kind)
+        tested = found[kind] and f"on {found[kind].days} past periods of this kind"
+        assert tested is None or tested in text
+        assert (untested in text) == (kind in ("quarter", "year")), kind
+        assert "Forecasts of categories were not tested" in text
