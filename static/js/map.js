@@ -162,11 +162,12 @@ function namedZones(zones, classes, metresPerPixel) {
     2 * Math.abs(one.room[0] - other.room[0]) < widthOf(one) + widthOf(other) &&
     Math.abs(one.room[1] - other.room[1]) < 1.3 * NAME_PX * metresPerPixel;
   const named = zones.filter((zone) => widthOf(zone) < zone.room[2]);
+  const inside = new Set(named);
   const top = (classes ?? []).reduce((most, found) => Math.max(most, found), 1);
   zones.forEach((zone, place) => {
     if (classes?.[place] === top && !named.some((other) => meets(zone, other))) named.push(zone);
   });
-  return named;
+  return named.map((zone) => ({ zone, isInside: inside.has(zone) }));
 }
 
 // Dark ink on light grounds, and light ink on dark ones; the outline is that of the ground.
@@ -177,8 +178,9 @@ function inkOn(ground) {
 
 function nameTraces(zones, classes, metresPerPixel) {
   const byGround = new Map();
-  for (const zone of namedZones(zones, classes, metresPerPixel)) {
-    const found = classes?.[zones.indexOf(zone)];
+  for (const { zone, isInside } of namedZones(zones, classes, metresPerPixel)) {
+    // A name that reaches beyond its zone stands on several colours: it gets the ground of the page around it.
+    const found = isInside ? classes?.[zones.indexOf(zone)] : undefined;
     const ground = found === undefined ? colour("--bg") : classColour(Math.max(found, NOT_ASKED));
     byGround.set(ground, [...(byGround.get(ground) ?? []), zone]);
   }
@@ -192,7 +194,8 @@ function nameTraces(zones, classes, metresPerPixel) {
 }
 
 function shadowOf(ground) {
-  return ["1px 1px", "-1px 1px", "1px -1px", "-1px -1px"].map((by) => `${by} 1px ${ground}`).join(", ");
+  const sides = ["1px 1px", "-1px 1px", "1px -1px", "-1px -1px", "2px 0", "-2px 0", "0 2px", "0 -2px"];
+  return sides.map((by) => `${by} 1px ${ground}`).join(", ");
 }
 
 // Cells of an operator, as dots.

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import takewhile
-from typing import Final
+from typing import Final, cast
 
 from django.utils.translation import gettext
 
@@ -17,7 +17,7 @@ _MM_AN_INCH: Final = 25.4
 
 
 def to_pdf(found: BoardFile) -> bytes:
-    """All tiles, without a cover; in their order, but for what fills a page."""
+    """All tiles, without a cover; in their order, but for tiles and explanations that fill a page."""
     document = Document(
         title=f"{found.board.name}, {found.days_title}",
         footer_words=legible_visual(found.source_words),
@@ -31,20 +31,41 @@ def to_pdf(found: BoardFile) -> bytes:
         subtitles=[legible_visual(found.study.shown_name), found.days_title],
     )
     with ONE_AT_A_TIME, letters_stay():
-        waiting = rows_of(found.tiles)
+        waiting, is_explained = rows_of(found.tiles), False
         while waiting:
             row = _next(waiting, document)
+            # What would stay empty of the page explains the figures, so that no page has only that.
+            if not is_explained and not _fits(row, document) and _has_room_to_explain(document, found):
+                _explain(document, found)
+                is_explained = True
             waiting.remove(row)
             figure = new_figure(width_in=PAGE_IN, height_in=row.height)
             pictures = draw_row(figure, row, left=0.0, top=row.height, are_pictures_apart=True)
             document.drawing(plain_svg(figure), words=row.words, pictures=pictures)
+    if not is_explained:
+        _explain(document, found)
+    return document.finished()
+
+
+def _explain(document: Document, found: BoardFile) -> None:
     document.heading(gettext("How to read the figures"))
     document.bullets(found.reading_words)
-    return document.finished()
+
+
+def _has_room_to_explain(document: Document, found: BoardFile) -> bool:
+    """Write it and take it back: only the document knows its lines."""
+    page = document.page_no()
+    with document.offset_rendering() as tried:
+        _explain(cast(Document, tried), found)
+        return bool(tried.page_no() == page and not tried.page_break_triggered)
+
+
+def _fits(row: Row, document: Document) -> bool:
+    return document.has_room(row.height * _MM_AN_INCH)
 
 
 def _next(waiting: Sequence[Row], document: Document) -> Row:
     """The first row that the page has room for, so that none stays half empty; no row passes a text tile."""
     free = takewhile(lambda row: all(tile.tile.kind != Kind.TEXT for tile in row.tiles), waiting[1:])
-    fitting = (row for row in (waiting[0], *free) if document.has_room(row.height * _MM_AN_INCH))
+    fitting = (row for row in (waiting[0], *free) if _fits(row, document))
     return next(fitting, waiting[0])

@@ -10,7 +10,7 @@ from PIL import Image
 
 from reports.boards import actions
 from reports.boards.contents import Shown
-from reports.boards.tiles import Kind, Tile
+from reports.boards.tiles import Kind, Tile, read_tiles
 from reports.estimates.queries import Window, window_report
 from reports.estimates.texts import KeyFact
 from reports.exports.boards.blocks import Block, _content
@@ -158,3 +158,16 @@ def test_only_those_who_may_take_figures_have_files_of_boards_that_they_see(
         "way": "page", "file": f"fair-2024_board_{board.pk}_2024-05-31_2024-05-31.png",
         "from": "2024-05-31", "to": "2024-05-31",
     }  # fmt: skip
+
+
+def test_explanations_fill_the_room_that_no_row_fits(reader, board, rich):
+    for tile in read_tiles(board.tiles):
+        if tile.kind != Kind.FIGURES:
+            actions.change_tile(board, "hide", key=tile.key)
+    actions.write_text(
+        board, key=actions.add_tile(board, "text:").key, title="Long", text="\n".join(["A line."] * 30)
+    )
+    pages = [spaced(each.extract_text()) for each in pages_of(ask(reader, board, "pdf"))]
+    (place,) = [number for number, text in enumerate(pages) if "How to read the figures" in text]
+    assert len(pages) == 2 and place == 0
+    assert "Not protected: who was present" in pages[0] and "Key figures" in pages[0]
