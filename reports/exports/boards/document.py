@@ -34,7 +34,7 @@ def to_pdf(found: BoardFile) -> bytes:
         waiting, is_explained = rows_of(found.tiles), False
         while waiting:
             row = _next(waiting, document)
-            # What would stay empty of the page explains the figures, so that no page has only that.
+            # Explanations fill a page that has no room for the next row: then they need no further page.
             if not is_explained and not _fits(row, document) and _has_room_to_explain(document, found):
                 _explain(document, found)
                 is_explained = True
