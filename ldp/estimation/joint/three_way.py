@@ -67,11 +67,13 @@ def three_way(
         raise LdpError(f"pairs must differ and hold three attributes, got {[pair.axes for pair in pairs]}")
     if prod(sizes) > MAX_CELLS:
         raise LdpError(f"combinations must be at most {MAX_CELLS}, got {prod(sizes)}")
-    fitted = _fit(pairs, [pair.reports.estimates.frequency for pair in pairs], sizes)
+    (fitted,) = _fit(pairs, [[pair.reports.estimates.frequency for pair in pairs]], sizes)
     squares = np.zeros_like(fitted)
-    for _ in range(redraws):
-        drawn = _fit(pairs, [_redrawn(pair, fitted, stream) for pair in pairs], sizes)
-        squares += (drawn - fitted) ** 2
+    most = max(MAX_CELLS // fitted.size, 1)  # at once: tables should stay in the cache of the processor
+    for first in range(0, redraws, most):
+        runs = range(first, min(first + most, redraws))
+        drawn = [[_redrawn(pair, fitted, stream) for pair in pairs] for _ in runs]
+        squares += ((_fit(pairs, drawn, sizes) - fitted) ** 2).sum(axis=0)
     std_error = np.sqrt(squares / redraws)
     low, high = _interval(fitted, std_error**2, level=pairs[0].reports.level)
     return Shares(value=fitted, std_error=std_error, ci_low=low, ci_high=high)
@@ -89,39 +91,43 @@ def _interval(value: Floats, variance: Floats, *, level: float) -> tuple[Floats,
     return np.maximum(value - np.sqrt(z2 * variance), 0.0), np.minimum(value + above, 1.0)
 
 
-def _fit(pairs: Sequence[Pair], frequencies: Sequence[Floats], sizes: Sequence[int]) -> Floats:
-    """Table of maximum entropy with the nearest possible tables of the pairs."""
+def _fit(pairs: Sequence[Pair], drawn: Sequence[Sequence[Floats]], sizes: Sequence[int]) -> Floats:
+    """Tables of maximum entropy with the nearest possible tables of the pairs; one for each of `drawn`.
+
+    All are fitted at once: one after the other, calls of NumPy on few cells would take most of the time.
+    """
+    shapes = [[sizes[axis] for axis in pair.axes] for pair in pairs]
     tables = [
-        project_simplex(each).reshape([sizes[axis] for axis in pair.axes])
-        for pair, each in zip(pairs, frequencies, strict=True)
+        np.array([project_simplex(each) for each in of_pair]).reshape(-1, *shape)
+        for shape, of_pair in zip(shapes, zip(*drawn, strict=True), strict=True)
     ]
     tables = [
         _raked(table, [_margin(axis, pairs, tables) for axis in pair.axes])
         for pair, table in zip(pairs, tables, strict=True)
     ]
     tables = [_turned(table, pair) for pair, table in zip(pairs, tables, strict=True)]
-    whole = np.full(tuple(sizes), 1 / prod(sizes))
+    whole = np.full((len(drawn), *sizes), 1 / prod(sizes))
     for _ in range(_ROUNDS):
         farthest = 0.0
         for pair, table in zip(pairs, tables, strict=True):
             (left,) = {0, 1, 2} - set(pair.axes)
-            now = whole.sum(axis=left)
+            now = whole.sum(axis=1 + left)
             farthest = max(farthest, float(np.abs(now - table).max()))
-            whole = whole * np.expand_dims(_over(table, now), left)
+            whole *= np.expand_dims(_over(table, now), 1 + left)
         if farthest < _CLOSE:
             break
-    return np.asarray(whole / whole.sum(), np.float64)
+    return np.asarray(whole / whole.sum(axis=(1, 2, 3), keepdims=True), np.float64)
 
 
 def _turned(table: Floats, pair: Pair) -> Floats:
     """Turn the table of a pair from the order of its reports to rising places, or back."""
-    return table if pair.axes[0] < pair.axes[1] else table.T
+    return table if pair.axes[0] < pair.axes[1] else table.swapaxes(-1, -2)
 
 
 def _margin(axis: int, pairs: Sequence[Pair], tables: Sequence[Floats]) -> Floats:
     """Margin of an attribute: the mean of those of its tables, by their reports."""
     own = [
-        (pair.reports.n_reports, table.sum(axis=1 - pair.axes.index(axis)))
+        (pair.reports.n_reports, table.sum(axis=2 - pair.axes.index(axis)))
         for pair, table in zip(pairs, tables, strict=True)
         if axis in pair.axes
     ]
@@ -130,13 +136,13 @@ def _margin(axis: int, pairs: Sequence[Pair], tables: Sequence[Floats]) -> Float
 
 
 def _raked(table: Floats, margins: Sequence[Floats]) -> Floats:
-    """Return the table with both margins; a row without anyone gets people like all others."""
-    floor = np.outer(*margins) * _CLOSE
-    table = table + floor
+    """Return the tables with both margins; a row without anyone gets people like all others."""
+    rows, columns = margins
+    table = table + rows[:, :, np.newaxis] * columns[:, np.newaxis] * _CLOSE
     for _ in range(_ROUNDS):
         before = table
-        table = table * _over(margins[0], table.sum(axis=1))[:, np.newaxis]
-        table = table * _over(margins[1], table.sum(axis=0))
+        table = table * _over(rows, table.sum(axis=2))[:, :, np.newaxis]
+        table = table * _over(columns, table.sum(axis=1))[:, np.newaxis]
         if np.abs(table - before).max() < _CLOSE:
             break
     return table

@@ -6,6 +6,7 @@ rejected.
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -55,8 +56,9 @@ class StudyClock:
         return int(self.utc_from[0])
 
 
+@lru_cache(maxsize=64)
 def study_clock(timezone: str, *, first_day: date, days: int) -> StudyClock:
-    """Table of UTC offsets from two days before the study to two days after it."""
+    """Table of UTC offsets from two days before the study to two days after it; kept, one for all tasks."""
     zone = ZoneInfo(timezone)
     local_start = int(datetime.combine(first_day, datetime.min.time(), UTC).timestamp())
     start = local_start - _MARGIN_DAYS * DAY_S

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any, Final
-from zoneinfo import available_timezones
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy, gettext_noop, ngettext
@@ -28,6 +27,7 @@ from reports.base.reasons import Reason, words_of
 from reports.simulator.model import Recommendation
 from reports.studies.studyfile import Problem
 from reports.studies.studyfile.lookups import NOT_GIVEN
+from reports.studies.studyfile.sections import known_timezones
 
 LABELS: Final[dict[str, Promise]] = {
     "study.timezone": gettext_lazy("Time zone"),
@@ -295,7 +295,7 @@ def _is_clock(text: str) -> bool:
 
 
 def _timezones() -> list[tuple[str, str]]:
-    names = sorted(name for name in available_timezones() if "/" in name and not name.startswith("Etc/"))
+    names = sorted(name for name in known_timezones() if "/" in name and not name.startswith("Etc/"))
     return [(name, name) for name in ("UTC", *names)]
 
 

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Final
-from zoneinfo import available_timezones
 
 from django.conf import settings
 from django.contrib import messages
@@ -59,6 +58,7 @@ from reports.studies.models import Study
 from reports.studies.studyfile import AreaDefinition, Problem, StudyDefinition, StudyFileError
 from reports.studies.studyfile.numbers import NUMBER
 from reports.studies.studyfile.redraft import Tables, tables_of
+from reports.studies.studyfile.sections import known_timezones
 from reports.transfer.studies import StudyExistsError, plan_hash
 
 CREATE, SHOW_MAP, READ_SAMPLE = "create", "map", "sample"
@@ -232,7 +232,7 @@ def _days_of(study: dict[str, Any]) -> dict[str, Any]:
     """Days of a study as far as they are valid: guesses about timestamps need some."""
     zone, first_day, days = (study.get(key) for key in ("timezone", "first_day", "days"))
     return {
-        "timezone": zone if zone in available_timezones() else "UTC",
+        "timezone": zone if zone in known_timezones() else "UTC",
         "first_day": first_day if type(first_day) is date and first_day.year > 1990 else timezone.localdate(),
         "days": days if type(days) is int and 1 <= days <= 62 else 7,
     }

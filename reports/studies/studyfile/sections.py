@@ -3,6 +3,7 @@
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from typing import Any, cast, get_args
 from zoneinfo import available_timezones
 
@@ -132,9 +133,14 @@ def _refuse_of_people(table: Table) -> None:
             table.add(key, rule, table.values[key])
 
 
+@cache
+def known_timezones() -> frozenset[str]:
+    """Return the names of time zones that a study may have; finding them on the disk takes 10 ms."""
+    return frozenset(available_timezones() - {"localtime", "Factory"})
+
+
 def _read_timezone(table: Table) -> str:
-    name = table.text("timezone")
-    known = available_timezones() - {"localtime", "Factory"}
+    name, known = table.text("timezone"), known_timezones()
     if name and name not in known:
         rule = _("must be a name of the IANA time zone database, such as Europe/Paris%(near)s")
         table.add("timezone", Reason(rule, near=nearest(name, known=known)), name)
