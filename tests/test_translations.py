@@ -248,7 +248,7 @@ class TestLanguage:
             (lambda: formats.plus_minus("3 m"), "±3 m", f"±{SPACE}3 m"),
             (lambda: megabytes(3_300_000), "3.3", "3,3"),
             (lambda: formats.day_title(date(2017, 6, 6)), "Tue 6 Jun 2017", "mar 6 juin 2017"),
-            (lambda: formats.short_day(date(2017, 7, 1)), "1 Jul", "1 juil."),
+            (lambda: formats.short_day(date(2017, 7, 1)), "1 Jul", "1er juil."),
             (
                 lambda: formats.window_title(date(2017, 5, 31), date(2017, 6, 6)),
                 "Wed 31 May 2017 to Tue 6 Jun 2017 (7 days)", "mer 31 mai 2017 au mar 6 juin 2017 (7 jours)",

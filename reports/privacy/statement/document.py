@@ -289,7 +289,7 @@ def privacy_statement(study: Study, *, with_names: bool = False) -> dict[str, An
         **sums_facts(study, plan, spec),
         **scaling_facts(study),
         "composition": composition_facts(study, with_names=with_names),
-        "not_protected": not_protected(plan),
+        "not_protected": not_protected(plan, {each.slug: each.shown_name for each in indicators}),
         "retention": retention(study),
         "versions": plan_versions(study),
     }
@@ -344,9 +344,12 @@ def _classes(plan: Plan, *, by_slug: dict[str, Indicator]) -> dict[str, Any]:
     return {"classes": rows} if rows else {}
 
 
-def not_protected(plan: Plan) -> list[dict[str, str]]:
-    """Limits of a plan's guarantee, each with a fixed name and a text."""
-    spec, names = plan.parsed, shown_names(plan.study)
+def not_protected(plan: Plan, names: Mapping[str, str] | None = None) -> list[dict[str, str]]:
+    """Limits of a plan's guarantee, each with a fixed name and a text.
+
+    `names` are those of the indicators by slug, read if they are not given.
+    """
+    spec, names = plan.parsed, shown_names(plan.study) if names is None else names
     if spec.events:
         return [{"name": name, "text": text} for name, text in event_limits(spec).items()]
     limits = presence_limits(spec) | slots_limits(spec)
