@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from django.conf import settings
+from django.utils.translation import gettext_noop as _
 
 from mobility.plans.new_study.sent import NewStudyForm
 from mobility.plans.new_study.text import tables_of_text
@@ -13,6 +14,10 @@ from reports.studies.studyfile.problems import Problems
 from reports.studies.studyfile.redraft import Tables, read_tables
 from reports.studies.studyfile.table import Table
 
+NO_EVENTS = _(
+    "must be absent on this page, which creates studies of visitors only. Save the text as a file, and "
+    "create the study on the server with manage.py create_study FILE.toml"
+)
 OF_FILES = ("area", "location", "slots")  # sections that need other files, which come with the last check
 
 
@@ -24,6 +29,9 @@ def quick_check(
     has_area = "area" in tables or (like is not None and like.area is not None)
     root = Table({key: value for key, value in tables.items() if key not in OF_FILES}, "", problems)
     parts = read_sections(root, has_area=has_area, min_publication=settings.MOBILITY_MIN_PUBLICATION)
+    if parts.get("units") is not None:  # say so at once: drafts, which come last, know people only
+        problems.add("study.kind", NO_EVENTS, parts["units"])
+        return problems.all(), None
     if not has_area and "days" in parts:
         parts["indicators"] = with_zones(root, parts["indicators"], None, days=parts["days"])
     if problems.found or has_area:

@@ -530,3 +530,14 @@ def test_the_simulator_gives_the_epsilons_of_classes_to_the_draft(client):
     sent = fields_of(html_of(client, unescape(link)))
     assert (sent["class-0.epsilon"], sent["class-1.epsilon"], sent["plan.epsilon"]) == ("0.5", "4", "4")
     assert (sent["class-1.slug"], sent["class-1.value"]) == ("panel", "PANEL")
+
+
+def test_a_study_of_events_is_refused_at_the_first_change_with_what_to_do(client):
+    words = "which creates studies of visitors only. Save the text as a file"
+    walk = Walk(client)
+    lacks(walk.html, words)
+    says(walk.html, "A study that counts events instead of people cannot be created here.")
+    walk.change(text=walk.text.replace("[study]", '[study]\nkind = "events"', 1))
+    says(walk.html, words, "manage.py create_study FILE.toml", "study.kind")
+    walk.change(text=walk.text.replace('kind = "events"\n', "", 1))
+    lacks(walk.html, words)
