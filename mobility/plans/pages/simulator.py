@@ -13,7 +13,7 @@ from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_GET
 
 from ldp.errors import LdpError, NoReportsError
-from ldp.privacy.plans import Mechanism
+from ldp.privacy.plans import OF_EVENTS, Mechanism
 from mobility.plans.models import PlanDraft
 from mobility.plans.pages.simulated import (
     people_entered,
@@ -36,6 +36,7 @@ from reports.simulator.advice import advice
 from reports.simulator.classes import class_errors
 from reports.simulator.combinations import costs
 from reports.simulator.deployments import DEPLOYMENTS
+from reports.simulator.events import event_errors
 from reports.simulator.example import MOST_BARS, draw_example, example_figure, example_report
 from reports.simulator.slots import SlotSetting, slot_rows
 from reports.simulator.texts import mechanism_words
@@ -109,6 +110,7 @@ def result_context(form: SimulatorForm) -> dict[str, Any]:
         **(_combination(found) if form.is_combined else {}),
         **_classes(found),
         **_slots(form.slots),
+        **_events(form),
         **_ranking(found, form=form),
         **_wanted(setting, form=form),
     }
@@ -257,6 +259,31 @@ def _slots(setting: SlotSetting | None) -> dict[str, Any]:
         for each in slot_rows(setting)
     ]
     return {"slot_rows": rows, "slots": setting}
+
+
+def _events(form: SimulatorForm) -> dict[str, Any]:
+    """Errors of numbers of events."""
+    per_day = form.cleaned_data["events_per_day"]
+    if per_day is None:
+        return {}
+    found = event_errors(form.setting, per_day=per_day, max_events=form.cleaned_data["max_events"])
+    if found is None:
+        mechanisms = formats.listed([mechanism_words(each) for each in OF_EVENTS])
+        text = gettext(
+            "These settings do not suit a study of events. It needs a static indicator with categories, and "
+            "one of these mechanisms: %(mechanisms)s."
+        )
+        return {"events": {"refusal": text % {"mechanisms": mechanisms}}}
+    rows = [
+        {
+            "name": each.name,
+            "categories": each.categories,
+            "cells": [formats.plus_minus(formats.number(ceil(1.96 * sd))) for sd in each.deviations.values()],
+        }
+        for each in found.rows
+    ]
+    epsilons = {"epsilon_event": found.epsilon_event, "epsilon_person": found.epsilon_person}
+    return {"events": {"rows": rows, "per_day": per_day, **epsilons}}
 
 
 def _difference(rise: float | None) -> str | None:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext, gettext_lazy, pgettext
 
 from ldp.estimation.simulation import LARGEST_EPSILON, LEAST_EPSILON, Crowd
 from ldp.privacy.first_reports import HashCells
-from ldp.privacy.plans import MAX_DAYS, OF_FIRST, Kind, Mechanism
+from ldp.privacy.plans import MAX_DAYS, MAX_EVENTS, OF_FIRST, Kind, Mechanism
 from ldp.privacy.slots import MAX_SLOTS_PER_DAY
 from ldp.protocols.channels import MAX_DOMAIN_SIZE, Unit
 from mobility.plans.class_shares import (
@@ -129,6 +129,18 @@ class SimulatorForm(forms.Form):
     slots_levels = forms.IntegerField(label=gettext_lazy("Number of zone levels"), min_value=1, max_value=4)
     slots_zones = forms.IntegerField(
         label=gettext_lazy("Number of zones at the most detailed level"), min_value=1, max_value=MOST_ZONES
+    )
+    events_per_day = forms.IntegerField(
+        label=gettext_lazy("Events per day (leave empty if the study counts people)"),
+        required=False,
+        min_value=1,
+        max_value=MOST_VISITORS,
+    )
+    max_events = forms.IntegerField(
+        label=gettext_lazy("Maximum answered events per person (leave empty for no limit)"),
+        required=False,
+        min_value=1,
+        max_value=MAX_EVENTS,
     )
     show = forms.ChoiceField(label=gettext_lazy("Indicator used in the example"), required=False)
     wanted = forms.DecimalField(

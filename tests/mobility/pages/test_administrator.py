@@ -397,3 +397,13 @@ class TestSimulator:
         assert f"epsilon={found}" in use and "wanted" not in use
         assert "±3.0 points" in shown(client, use)
         assert float(found) > 0.5
+
+
+def test_the_simulator_shows_errors_of_numbers_of_events(client):
+    query = "?mechanism=smp-oue&epsilon=1&days=31&indicators=1&daily=0&categories=17&events_per_day=81"
+    assert 'id="events-title"' not in html_of(client, SIMULATOR_URL)
+    html = html_of(client, SIMULATOR_URL + query + "&max_events=2")
+    says(html, "81 events take place on each day", "Epsilon is 1 for all values of an event.")
+    says(html, "For all answered events of a person, epsilon is 2.")
+    refused = html_of(client, SIMULATOR_URL + query.replace("daily=0", "daily=1"))
+    says(refused, "These settings do not suit a study of events.")

@@ -18,6 +18,7 @@ from reports.simulator import texts as words
 from reports.simulator.advice import advice
 from reports.simulator.classes import ClassShare, class_errors
 from reports.simulator.combinations import costs, with_combination
+from reports.simulator.events import event_errors
 from reports.simulator.example import MOST_BARS, MOST_PEOPLE, draw_example, example_report, example_shares
 from reports.simulator.example import example_figure as figure_of
 from reports.simulator.model import Question, Reading, Setting, simulate
@@ -463,3 +464,24 @@ def test_crowd_so_far_is_what_was_counted_and_pages_show(fair) -> None:
     fair.small_cell = 10**6
     fair.save()
     assert sim.crowd_so_far(fair) is None
+
+
+# --- events ----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("epsilon", "mse"), [("0.6931", 0.099), ("1.9459", 0.0097)])
+def test_errors_of_events_are_those_of_the_thesis_and_of_longer_periods_smaller(epsilon, mse) -> None:
+    """Chapter 9: 17 regions, 80.5 events a day, OUE at ln 2 and ln 7; sums add up their variances."""
+    found = event_errors(make(17, mechanism="smp-oue", epsilon=Decimal(epsilon)), per_day=81, max_events=None)
+    assert found is not None and found.epsilon_person is None
+    day, week, month = found.rows[0].deviations.values()
+    # The formula of the thesis leaves out what the category's own share adds.
+    assert (day / 81) ** 2 == pytest.approx(mse, rel=0.07)
+    assert (week, month) == pytest.approx((day * 7**0.5, day * 30**0.5), rel=0.01)
+
+
+def test_errors_of_events_count_those_who_are_asked_and_the_loss_of_a_person() -> None:
+    one, two = (event_errors(make(*sizes), per_day=1000, max_events=3) for sizes in ((5,), (5, 5)))
+    assert one is not None and two is not None
+    assert two.rows[0].deviations["day"] == pytest.approx(2**0.5 * one.rows[0].deviations["day"], rel=0.1)
+    assert one.epsilon_person == pytest.approx(3 * one.epsilon_event)
+    assert event_errors(make(5, mechanism="smp-question"), per_day=9, max_events=None) is None
+    assert event_errors(make(questions=(DAILY,)), per_day=9, max_events=None) is None
