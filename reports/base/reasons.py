@@ -28,10 +28,7 @@ class Reason(str):
     def __new__(cls, template: str = "", /, **values: Value) -> Self:
         if isinstance(template, Reason):
             values, template = template.values | values, template.template
-        with override("en"):
-            shown = {
-                name: value if isinstance(value, str) else _worded(value) for name, value in values.items()
-            }
+        shown = {name: value if isinstance(value, str) else _english(value) for name, value in values.items()}
         reason = super().__new__(cls, template % shown if values else template)
         reason.template, reason.values = template, values
         return reason
@@ -79,6 +76,12 @@ def words_of(said: object) -> str:
     if isinstance(said, BaseException) and said.args:
         said = said.args[0]
     return Reason(said if isinstance(said, str) else str(said)).words
+
+
+def _english(value: Value) -> str:
+    # Only here: a reason of texts alone can be made where Django is not set up, as in benchmarks.
+    with override("en"):
+        return _worded(value)
 
 
 def _worded(value: Value) -> str:
