@@ -14,11 +14,11 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Final, TypeVar
 
-from benchmarks.reproduce import document, figures, gains, recognition, solutions, streams, windows
+from benchmarks.reproduce import document, figures, gains, loloha, recognition, solutions, streams, windows
 from benchmarks.reproduce.findings import Findings
 from benchmarks.reproduce.runs import Floats
 
-RUNS: Final = {"gain": 200, "window": 50, "solution": 60, "recognition": 20, "stream": 20}
+RUNS: Final = {"gain": 200, "window": 50, "solution": 60, "recognition": 20, "stream": 20, "loloha": 3}
 
 Setting = TypeVar("Setting")
 
@@ -39,6 +39,7 @@ def main() -> int:
                 ("window", windows),
                 ("solution", solutions),
                 ("stream", streams),
+                ("loloha", loloha),
             )
         }
         found["recognition_runs"] = simulate(

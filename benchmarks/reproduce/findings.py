@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from benchmarks.reproduce import gains, published, recognition, solutions, streams, windows
+from benchmarks.reproduce import gains, loloha, published, recognition, solutions, streams, windows
 from benchmarks.reproduce.runs import Comparison, Estimate, Floats, mean
 
 RATIO: Final[tuple[solutions.Solution, ...]] = ("adp", "smp")
@@ -20,6 +20,7 @@ class Findings:
     solution_runs: Mapping[solutions.Setting, Floats]
     recognition_runs: Mapping[recognition.Setting, Floats]
     stream_runs: Mapping[str, Floats]
+    loloha_runs: Mapping[loloha.Setting, Floats]
 
     @property
     def n_gain_runs(self) -> int:
@@ -40,6 +41,19 @@ class Findings:
     def n_stream_runs(self) -> int:
         """Runs per scenario of streams."""
         return int(next(iter(self.stream_runs.values())).shape[0])
+
+    @property
+    def n_loloha_runs(self) -> int:
+        """Runs per setting of LOLOHA's data."""
+        return int(next(iter(self.loloha_runs.values())).shape[0])
+
+    def loloha_comparisons(self) -> list[Comparison]:
+        """Return comparisons with the numbers of table 2, one of each epsilon."""
+        return [
+            loloha.compare(setting, of_runs)
+            for setting, of_runs in self.loloha_runs.items()
+            if setting.protocol in published.CAUGHT
+        ]
 
     def stream_comparisons(self) -> dict[tuple[str, str], Comparison]:
         """Return comparisons by (scenario, method)."""

@@ -5,6 +5,7 @@ NOTEBOOKS: those that its author publishes for the same experiments; they print 
 """
 
 from collections.abc import Mapping
+from fractions import Fraction
 from math import exp
 from typing import Final, Literal, NamedTuple
 
@@ -131,3 +132,10 @@ def lgrr_variance(*, domain_size: int, epsilon_inf: float, epsilon_1: float) -> 
 
 # Chapter 4: visitors on all seven days, by a linear program from the unions.
 ALL_WEEK: Final = 176
+
+# LOLOHA: epsilons of figures, the data set Syn, and of table 2 the share of people whose changes are seen.
+LOLOHA: Final = "Arcolezi et al., *Frequency Estimation of Evolving Data Under Local Differential Privacy*"
+LOLOHA_EPSILONS: Final = ("0.5", "1", "1.5", "2", "2.5", "3", "3.5", "4", "4.5", "5")
+SYN_VALUES, SYN_USERS, SYN_COLLECTIONS, SYN_CHANGE = 360, 10_000, 120, Fraction(1, 4)
+CAUGHT: Final = {"1BitFlipPM": 0.0, "bBitFlipPM": 1.0}
+CAUGHT_ROUNDING: Final = 0.0001  # percents are printed with two decimals

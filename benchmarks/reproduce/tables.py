@@ -10,6 +10,7 @@ from benchmarks.reproduce import (
     exact,
     forecasts,
     gains,
+    loloha,
     published,
     recognition,
     scenarios,
@@ -76,6 +77,7 @@ def summary_table(found: Findings) -> str:
         ("Table 10.2: distances after noise", distances_in_short(levels())),
         ("Chapter 4: unions tell who came on which days", f"no: {all_week_in_short()}"),
         ("LDP-IDS: dividing people beats dividing epsilon", streams_in_short()),
+        ("LOLOHA, table 2: dBitFlipPM shows every change", _count(found.loloha_comparisons())),
     ]
     return table(("claim", "here"), rows)
 
@@ -101,6 +103,31 @@ def stream_table(found: Findings) -> str:
         for method in streams.METHODS
     ]
     return table(("", *scenarios), rows)
+
+
+def loloha_table(found: Findings) -> str:
+    """Errors and losses on the synthetic data of LOLOHA, by protocol and epsilon."""
+    rows = []
+    for protocol in loloha.PROTOCOLS:
+        made = [loloha.Setting(protocol=protocol, epsilon_inf=each) for each in loloha.EPSILONS]
+        row = [protocol]
+        for setting in made:
+            error, loss = (mean(each) for each in found.loloha_runs[setting].T[:2])
+            most = float(setting.epsilon_inf) * loloha.kept_answers(setting)
+            row.append(f"{1e4 * error.value:.3g} ± {1e4 * error.std_error:.1g}; {loss.value:.1f}; {most:g}")
+        rows.append(row)
+    return table(("", *(f"ε∞ = {each}" for each in loloha.EPSILONS)), rows)
+
+
+def loloha_variances() -> str:
+    """Figures 1 and 2 of LOLOHA, as CSV."""
+    found = loloha.cells()
+    rows = [
+        (each.alpha, each.epsilon_inf, str(each.equation), str(each.best), *map("{:.7g}".format, variances))
+        for each in found
+        for variances in [each.variances.values()]
+    ]
+    return csv_table(("alpha", "ε∞", "g by equation (6)", "best g", *found[0].variances), rows)
 
 
 def _stated_and_ours(comparison: Comparison) -> str:

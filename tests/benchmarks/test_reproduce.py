@@ -19,6 +19,7 @@ from benchmarks.reproduce import (
     exact,
     forecasts,
     gains,
+    loloha,
     marginals,
     published,
     recognition,
@@ -45,6 +46,7 @@ def findings():
         solution_runs={setting: rng.uniform(1e-4, 2e-4, 2) for setting in solutions.settings()},
         recognition_runs={setting: rng.uniform(0.2, 0.3, 2) for setting in recognition.settings()},
         stream_runs={setting: rng.uniform(1, 2, (2, 4)) for setting in streams.settings()},
+        loloha_runs={setting: rng.uniform(0.4, 0.6, (2, 3)) for setting in loloha.settings()},
     )
 
 
@@ -245,6 +247,42 @@ def test_stated_errors_of_streams_that_deviate_are_reported(findings, monkeypatc
     section = document.stream_section(findings)
     assert "**Does not agree**: 1 of 10 numbers" in section
     assert f"{ours['event'][0] - 100:+.1f}%" in section
+
+
+@pytest.mark.parametrize("protocol", ["OLOLOHA", "1BitFlipPM"])
+def test_simulated_reports_of_lolohas_data_have_the_exact_variance(protocol, monkeypatch):
+    monkeypatch.setattr(loloha, "REPORTED", range(2))
+    monkeypatch.setattr(loloha, "WATCHED", 100)
+    setting = loloha.Setting(protocol=protocol, epsilon_inf="3")
+    error, loss, caught = loloha.errors(setting, 3).T
+    values = loloha.truth("values", 0)
+    check(error, expected=loloha.expected_error(setting, values=values[0]))
+    assert (loss <= 3 * loloha.kept_answers(setting)).all()
+    assert loss.mean() > {"OLOLOHA": 11.9, "1BitFlipPM": 3.1}[protocol]
+    assert not caught.any()
+    moves = np.diff(values, axis=0) != 0
+    assert abs(moves.mean() - 0.25) < 6 * sqrt(0.25 * 0.75 / moves.size)
+
+
+def test_changes_are_seen_where_every_bit_is_kept_and_a_share_that_deviates_is_reported(findings):
+    setting = loloha.Setting(protocol="bBitFlipPM", epsilon_inf="1")
+    reporter = loloha._reporter(loloha.channel("bBitFlipPM", epsilon_inf="1"), runs.prf("changes", 0))
+    values = np.array([[1, 2], [1, 3], [4, 3]], np.int32)
+    assert loloha._caught(reporter, values, np.arange(1, 3, dtype=np.uint64)) == 1.0
+    assert loloha.kept_answers(setting) == 360
+    assert "**Does not agree**: 6 of 6 numbers" in document.loloha_section(findings)
+    seen = {"1BitFlipPM": 0.0, "bBitFlipPM": 1.0}
+    right = {each: np.full((2, 3), seen.get(each.protocol, 0.5)) for each in loloha.settings()}
+    assert "**Agrees**: all 6 numbers" in document.loloha_section(replace(findings, loloha_runs=right))
+
+
+def test_hash_values_of_equation_6_are_those_of_least_variance_or_next_to_them():
+    of_equation = {"0.3": "2 2 2 2 3 3 3 4 4 5", "0.6": "2 2 3 3 4 5 7 9 12 17"}
+    for alpha, text in of_equation.items():
+        row = [each for each in loloha.cells() if each.alpha == alpha]
+        assert " ".join(str(each.equation) for each in row) == text
+    assert all(abs(each.best - each.equation) <= 1 for each in loloha.cells())
+    assert loloha.variance_ratios("OLOLOHA")[0] >= 1
 
 
 def test_document_is_current_as_far_as_it_is_exact(cells):
