@@ -1,4 +1,4 @@
-"""Programs of the Makefile start by themselves, where no one has set up Django."""
+"""Programs of the Makefile start alone, where no one has set up Django."""
 
 import subprocess
 import sys
