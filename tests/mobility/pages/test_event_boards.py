@@ -153,7 +153,7 @@ def test_a_link_shows_the_periods_of_an_indicator_and_its_forecast(study, ada, p
 
 
 def test_boards_of_people_with_several_events_say_which_are_answered(make_pipeline, ada, tmp_path):
-    changes = as_changes(event_definition(TEXT_OF_PEOPLE)) | {"slug": "patients"}
+    changes = as_changes(event_definition(TEXT_OF_PEOPLE)) | {"slug": "patients", "population": "patients"}
     pipeline = make_pipeline(**changes)
     rows = [f"{row},p{n % 50}" for n, row in enumerate(rows_of(1, 2, each=100))]
     pipeline.upload(write_people(tmp_path / "rows.csv", rows))

@@ -422,7 +422,8 @@ def test_the_last_periods_come_first_and_earlier_ones_on_further_pages(filled, r
     ],
 )
 def test_opt_out_lists_are_refused_with_the_reason(make_pipeline, client, person, text, said):
-    pipeline = make_pipeline(**as_changes(event_definition(text)) | {"slug": "calls"})
+    changes = {"slug": "calls", "population": "calls"}
+    pipeline = make_pipeline(**as_changes(event_definition(text)) | changes)
     client.force_login(person("olga", Role.OPERATOR))
     with pytest.raises(ProfileMissingError, match=said):
         find_profile(pipeline.study, OPT_OUT)
