@@ -56,9 +56,10 @@ class Recount:
     def counts(self, rows, first, through):
         found = np.zeros((through - first, 4), np.int64)
         for who in {row[0] for row in rows}:
+            own = [(second, -cell) for person, second, cell in rows if person == who]
             for slot in range(first, through):
                 day, start, end = self.slots[slot]
-                before = [(second, -cell) for person, second, cell in rows if person == who and second < end]
+                before = [event for event in own if event[0] < end]
                 if not before:
                     continue
                 second, cell = max(before)
