@@ -69,7 +69,7 @@ def test_pages_say_how_it_is_reported_and_which_figures_have_no_interval(reader,
     assert "(square wave, SW)" in to_markdown(dpia_pack(study))
     given = {"query": "", "days": 30, "note": "", "password": "", "by": analyst}
     _, link = access.create_link(study.indicators.get(slug="size"), Window(1, 2), **given)
-    assert "of 100 answers are near the true value" in words(reader.get(f"/shared/{link}/"))
+    assert "of 100 answers on “Length” are near the true value" in words(reader.get(f"/shared/{link}/"))
 
 
 def test_files_and_the_api_have_the_same_rows(reader, study, token, client) -> None:
