@@ -57,6 +57,7 @@ def comparison(request: HttpRequest, slug: str, indicator_slug: str) -> HttpResp
     status = 200
     try:
         query = with_defaults(query, kind, found)
+        context["file_query"] = query.urlencode()
         context["is_replaced"] = query is not request.GET and is_whole(request.GET, found.study)
         asked = asked_of(query, kind, indicator=found, others=others)
     except (AddressError, WindowError) as error:

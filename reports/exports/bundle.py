@@ -87,7 +87,8 @@ def bundle_of(study: Study, *, watched: Callable[[Reports], Reports] = tuple) ->
     `watched` makes reports tell how many of them have been written. ExportError if the small-cell rule hides
     a window, which the tallies would show, or if answers keep coming in.
     """
-    _refuse_hidden(study)
+    if refusal := bundle_refusal(study):
+        raise ExportError(refusal)
     for _ in range(_ATTEMPTS):
         tallies = _tallies(study)
         exported = to_json(watched(select_study(study).reports))
@@ -96,45 +97,39 @@ def bundle_of(study: Study, *, watched: Callable[[Reports], Reports] = tuple) ->
     raise ExportError(gettext("New answers are being added. Try again in a moment."))
 
 
-def _refuse_hidden(study: Study) -> None:
+def bundle_refusal(study: Study) -> str:
+    """Say why a study has no bundle; empty if it has one."""
     if study.presence is not None:
-        raise ExportError(
-            gettext(
-                "No bundle is available for this study. Its counts contain presence noise, but the script "
-                "in a bundle can recompute reports only from exact counts. Choose another format."
-            )
+        return gettext(
+            "No bundle is available for this study. Its counts contain presence noise, but the script "
+            "in a bundle can recompute reports only from exact counts. Choose another format."
         )
     if study.classes:
-        raise ExportError(
-            gettext(
-                "No bundle is available for this study yet, because its classes answer with different "
-                "epsilons. Choose another format."
-            )
+        return gettext(
+            "No bundle is available for this study yet, because its classes answer with different "
+            "epsilons. Choose another format."
         )
-    if study.indicators.filter(protect__isnull=False).exists():
-        raise ExportError(
-            gettext(
-                "No bundle is available for this study yet, because answers to one of its indicators "
-                "disclose groups or categories. Choose another format."
-            )
+    if any(each.protect for each in study.indicators.all()):
+        return gettext(
+            "No bundle is available for this study yet, because answers to one of its indicators "
+            "disclose groups or categories. Choose another format."
         )
-    unions = visitor_unions(study)
     if study.small_category:
-        raise ExportError(
-            gettext(
-                "No bundle is available for this study. The tallies in a bundle would show the "
-                "categories that the study hides. Choose another format."
-            )
+        return gettext(
+            "No bundle is available for this study. The tallies in a bundle would show the "
+            "categories that the study hides. Choose another format."
         )
-    if any(status.is_suppressed(int(n), small_cell=study.small_cell) for n in unions.flat):
-        raise ExportError(
-            gettext(
-                "No bundle is available for this study. Its small-cell rule suppresses date ranges with "
-                "fewer than %(small_cell)d visitors, but the tallies in a bundle would reveal the "
-                "suppressed figures. Choose another format."
-            )
-            % {"small_cell": study.small_cell}
+    small_cell = study.small_cell
+    if small_cell and any(
+        status.is_suppressed(int(n), small_cell=small_cell) for n in visitor_unions(study).flat
+    ):
+        text = gettext(
+            "No bundle is available for this study. Its small-cell rule suppresses date ranges with "
+            "fewer than %(small_cell)d visitors, but the tallies in a bundle would reveal the "
+            "suppressed figures. Choose another format."
         )
+        return text % {"small_cell": small_cell}
+    return ""
 
 
 def _files(study: Study, *, tallies: dict[str, bytes], exported: str) -> dict[str, bytes]:

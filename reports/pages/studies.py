@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.db.models import prefetch_related_objects
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
@@ -67,6 +68,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     plan = current_plan(found)
     spec, certificate = certified(plan)
     visitors = visitor_unions(found)
+    prefetch_related_objects([found], "indicators")
     indicators = list(found.indicators.all())
     has_data, status = has_totals(found, visitors), 200
     try:

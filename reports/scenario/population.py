@@ -89,6 +89,21 @@ class Population:
         return [each for each in self.attributes if each.indicator.kind == kind]
 
 
+def population_refusal(study: Study) -> str:
+    """Say why no synthetic people are made for a study; empty if they are."""
+    if study.classes:
+        return gettext(
+            "Synthetic people are not available for this study yet, because its classes answer with "
+            "different epsilons."
+        )
+    if any(each.protect for each in study.indicators.all()):
+        return gettext(
+            "Synthetic people are not available for this study yet, because answers to one of its "
+            "indicators disclose groups or categories."
+        )
+    return ""
+
+
 def synthesise(
     study: Study, *, seed: int = SEED, people: int | None = None, tick: Tick = lambda _: None
 ) -> Population:
@@ -110,21 +125,9 @@ def synthesise(
     if people is not None and not 1 <= people <= MOST_PEOPLE:
         text = gettext("The number of people must be from 1 to %(most)d, not %(people)d.")
         raise PopulationError(text % {"most": MOST_PEOPLE, "people": people})
-    if study.classes:
-        raise PopulationError(
-            gettext(
-                "Synthetic people are not available for this study yet, because its classes answer with "
-                "different epsilons."
-            )
-        )
+    if refusal := population_refusal(study):
+        raise PopulationError(refusal)
     indicators = list(study.indicators.all())
-    if any(each.protect for each in indicators):
-        raise PopulationError(
-            gettext(
-                "Synthetic people are not available for this study yet, because answers to one of its "
-                "indicators disclose groups or categories."
-            )
-        )
     tick(0)
     windows = windows_of(study)
     found = reports_with_tallies(indicators, [windows if has_unions(each) else [] for each in indicators])

@@ -11,6 +11,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
 from reports.estimates.options import GROUP, GROUPS
+from reports.exports.bundle import bundle_refusal
 from reports.exports.formats.choosing import (
     FLOWS,
     HEXAGONS,
@@ -23,7 +24,8 @@ from reports.exports.formats.choosing import (
 )
 from reports.exports.selection import Scope
 from reports.maps.zones import shared_zones
-from reports.studies.models import Indicator
+from reports.scenario.population import population_refusal
+from reports.studies.models import Indicator, Study
 from reports.studies.queries import has_unions
 
 register = template.Library()
@@ -70,15 +72,36 @@ def download_groups(context: template.Context, scope: str) -> list[Group]:
     )
 
 
+@register.simple_tag
+def archive_links(study: Study) -> list[tuple[Link, str]]:
+    """ZIP files of a study, each with the reason if there is none."""
+    bundle = Link(
+        address=reverse("reports:bundle", args=[study.slug]),
+        label=gettext("Report bundle"),
+        purpose=gettext(
+            "ZIP file with tallies, plan, privacy statement, code, and a script that recomputes every figure"
+        ),
+    )
+    people = Link(
+        address=reverse("reports:population", args=[study.slug]),
+        label=gettext("Synthetic population"),
+        purpose=gettext(
+            "ZIP file with records of made-up people, which together reproduce the published figures; no row "
+            "describes a real person"
+        ),
+    )
+    return [(bundle, bundle_refusal(study)), (people, population_refusal(study))]
+
+
 @register.simple_tag(takes_context=True)
 def findings_links(context: template.Context, page: str) -> list[Link]:
     """Files of a page ("compare", "movement", "crosstab", "flows", "number", of a scenario), by its address.
 
-    The context has `request`.
+    The context has `request`, and `file_query` where the page shows more than its address says.
     """
     indicator = context.get("indicator")
     slugs = [context["study"].slug, *([indicator.slug] if indicator else [])]
-    query = context["request"].META.get("QUERY_STRING", "")
+    query = context.get("file_query") or context["request"].META.get("QUERY_STRING", "")
     links = []
     for found in formats_for(FLOWS if page == "flows" else MOVEMENT, has_zones="map_document" in context):
         address = reverse(f"reports:{page}_file", args=[*slugs, found.ending])

@@ -205,6 +205,10 @@ def test_what_needs_one_channel_is_refused(reader):
         bundle_of(study)
     with pytest.raises(PopulationError, match="classes answer with different epsilons"):
         synthesise(study, seed=1)
+    page = reader.get(reverse("reports:study", args=[study.slug])).content.decode()
+    assert "Report bundle" in page and "No bundle is available for this study yet" in page
+    assert "Synthetic people are not available for this study yet" in page
+    assert reverse("reports:bundle", args=[study.slug]) not in page
     for name in ("movement", "days", "forecast_indicator"):
         assert reader.get(reverse(f"reports:{name}", args=[study.slug, "gender"])).status_code == 200, name
 

@@ -2,6 +2,7 @@
 
 import re
 from datetime import date
+from html import unescape
 from urllib.parse import parse_qsl
 
 import pytest
@@ -173,6 +174,12 @@ class TestComparisons:
         file = reverse("reports:compare_file", args=["fair-2024", "stay", "csv"])
         assert reader.get(file, WINDOWS).status_code == 400
         assert get(reader, "stay").context["state"] == "result"  # of single days
+
+    def test_files_hold_the_comparison_that_the_page_chose(self, reader, fair):
+        page = get(reader, "gender").content.decode()
+        (link,) = re.findall(r'href="([^"]+/compare\.csv[^"]*)"', page)
+        file = reader.get(unescape(link))
+        assert file.status_code == 200 and b"2024-05-30" in file.getvalue()
 
     def test_number_of_queries_does_not_grow(self, reader, fair, django_assert_max_num_queries):
         other_study()
