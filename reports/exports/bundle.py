@@ -119,10 +119,8 @@ def bundle_refusal(study: Study) -> str:
             "No bundle is available for this study. The tallies in a bundle would show the "
             "categories that the study hides. Choose another format."
         )
-    small_cell = study.small_cell
-    if small_cell and any(
-        status.is_suppressed(int(n), small_cell=small_cell) for n in visitor_unions(study).flat
-    ):
+    small_cell, unions = study.small_cell, visitor_unions(study) if study.small_cell else None
+    if unions is not None and any(status.is_suppressed(int(n), small_cell=small_cell) for n in unions.flat):
         text = gettext(
             "No bundle is available for this study. Its small-cell rule suppresses date ranges with "
             "fewer than %(small_cell)d visitors, but the tallies in a bundle would reveal the "
