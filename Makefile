@@ -55,7 +55,7 @@ bench: setup-dev  ## speed of ingest and of sanitising, beside other libraries i
 
 soak: setup-dev  ## errors are as stated (hours; KEYS=200: less), and rows count once whatever is killed (RUNS=100)
 	@for each in soak scenario_coverage number_coverage joint_coverage derived_coverage compare_coverage association \
-	  table_change; do $(python) -m benchmarks.$$each $(if $(KEYS),--keys $(KEYS)) || exit 1; done
+	  class_coverage table_change; do $(python) -m benchmarks.$$each $(if $(KEYS),--keys $(KEYS)) || exit 1; done
 	@$(python) -m benchmarks.maps
 	@$(python) -m benchmarks.synthesise
 	@$(python) -m benchmarks.exactly_once --runs $(or $(RUNS),100)
