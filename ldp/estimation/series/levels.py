@@ -225,12 +225,12 @@ def states(
     # Pairs are on the last axis: the few states would make all operations three times as slow.
     mean = np.zeros((n_states, n_pairs))
     covariance = np.eye(n_states)[:, :, np.newaxis] * prior
-    change = np.empty_like(covariance)
+    change, rows = np.empty_like(covariance), covariance.reshape(n_states, -1)
     log_likelihood = np.zeros(n_pairs)
     steps = np.broadcast_to(moves, values.shape)
     for value, noise, shown, step in zip(values, variances, design, steps, strict=True):
         covariance[0, 0] += step
-        along = np.tensordot(shown, covariance, axes=1)
+        along = (shown @ rows).reshape(n_states, n_pairs)
         variance = shown @ along + own + noise
         error = value - shown @ mean
         known = ~np.isnan(value)
