@@ -13,9 +13,10 @@ from typing import Any, Final, get_args
 
 from ldp.errors import LdpError
 from ldp.kernels.entropy import KeyedPrf
+from ldp.privacy.first_reports import HASH_CELLS
 from ldp.privacy.moves import DEFAULT_MOVES, Items, MoveSpec
 from ldp.privacy.plan_requests import IndicatorRequest, build_plan
-from ldp.privacy.plans import RENEWED, Kind, Mechanism
+from ldp.privacy.plans import RENEWED, STREAM, Kind, Mechanism
 from ldp.privacy.slots import slot_noise
 from ldp.protocols.adaptive import adp_channel
 from ldp.protocols.bit_flip import bit_flip_channel
@@ -72,6 +73,7 @@ _SETTINGS: Final[dict[str, Sequence[str]]] = {
     "horizon": tuple(name for name in TWO_ROUNDS if name != "allomfree"),
     "tuning": (BIT_FLIP, "l-grr", "allomfree", "loloha", "biloloha"),
 }  # which mechanisms take them
+_OF_PLANS: Final = ("window_days", "epsilon_first", "hash_cells", "regions", "sensitive")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -155,13 +157,15 @@ def falling_prior(domain_size: int) -> tuple[int, ...]:
 
 
 def _target(options: argparse.Namespace) -> Target:
+    if options.unit == "window" and options.mechanism != STREAM:
+        raise LdpError(f"unit window is for {STREAM}, got {options.mechanism}")
     if options.mechanism in OF_DAY:
         return _moves_target(options)
     _refuse(options, "moves")
     # With shares, the library's own reports are attacked: a plan asks all alike.
     if options.mechanism in _PLANS and not (options.mechanism in FAKES and options.shares):
         return _plan_target(options)
-    _refuse(options, "weights")
+    _refuse(options, "weights", *_OF_PLANS)
     if options.mechanism in (*FAKES, *PRIOR_FAKES):
         _refuse(options, "reports", "days", *_SETTINGS)
         return build_fake_target(
@@ -206,23 +210,30 @@ def _plan_target(options: argparse.Namespace) -> Target:
         raise LdpError(f"weights must be of {len(sizes)} indicators, got {len(weights)}")
     # Values that last have a report for each day, too, where it is renewed.
     kind: Kind = "daily" if options.days and options.mechanism != RENEWED else "static"
+    requests = [
+        IndicatorRequest(slug=f"indicator-{index}", kind=kind, domain_size=size, weight=weight)
+        for index, (size, weight) in enumerate(zip(sizes, weights, strict=True))
+    ]
+    requests[0] = replace(
+        requests[0], regions=tuple(options.regions or ()), sensitive=tuple(options.sensitive or ())
+    )
     plan = build_plan(
         mechanism=options.mechanism,
-        unit=options.unit or "profile",
+        unit="attribute" if options.unit == "attribute" else "profile",
         version=1,
         days=options.days or 1,
         epsilon=options.epsilon,
-        indicators=[
-            IndicatorRequest(slug=f"indicator-{index}", kind=kind, domain_size=size, weight=weight)
-            for index, (size, weight) in enumerate(zip(sizes, weights, strict=True))
-        ],
+        indicators=requests,
+        epsilon_first=options.epsilon_first,
+        hash_cells=options.hash_cells,
+        window_days=options.window_days,
     )
-    return plan_target(plan)
+    return plan_target(plan, unit=options.unit)
 
 
 def _moves_target(options: argparse.Namespace) -> Target:
     """Target of a plan with one indicator of moves between the places, or of visits to them."""
-    _refuse(options, "reports", "shares", "weights", *_SETTINGS)
+    _refuse(options, "reports", "shares", "weights", *_SETTINGS, *_OF_PLANS)
     if len(options.domain_size) != 1:
         name, sizes = options.mechanism, options.domain_size
         raise LdpError(f"domain_size of {name} must be one number of places, got {sizes}")
@@ -325,8 +336,8 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
     )
     audit.add_argument(
         "--unit",
-        choices=get_args(Unit),
-        help="plans and fakes: privacy unit (default: profile)",
+        choices=[*get_args(Unit), "window"],
+        help="plans and fakes: privacy unit (default: profile); smp-stream also: values of --window-days",
     )
     audit.add_argument(
         "--moves",
@@ -343,6 +354,23 @@ def _add_settings(audit: argparse.ArgumentParser) -> None:
         "--shares",
         choices=get_args(Shares),
         help="fakes: how often an indicator is answered; default: audit those that plans know as plans",
+    )
+    audit.add_argument(
+        "--window-days",
+        type=int,
+        help="smp-stream: days in a row on which a person answers once (default: 7)",
+    )
+    audit.add_argument(
+        "--epsilon-first", type=number, help="smp-loloha and smp-allomfree: epsilon of one report"
+    )
+    audit.add_argument(
+        "--hash-cells", choices=HASH_CELLS, help="smp-loloha: cells of daily values (default: two)"
+    )
+    audit.add_argument(
+        "--regions", type=int, nargs="+", help="plans: region of each value of the first indicator, from 0"
+    )
+    audit.add_argument(
+        "--sensitive", type=int, nargs="+", help="plans: sensitive values of the first indicator, from 0"
     )
 
 

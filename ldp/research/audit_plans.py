@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldp.codes import NO_ANSWER, WORD_BITS
+from ldp.errors import LdpError
 from ldp.kernels.entropy import KeyedPrf
 from ldp.keyed.sanitiser import Sanitiser
 from ldp.privacy.accounting import certify
@@ -28,16 +29,22 @@ from ldp.research.audit import ALL_ASKED, Target
 Inputs = Sequence[Sequence[tuple[int, int]]]
 Table = NDArray[np.int64]
 Words = NDArray[np.uint64]
+AttackedUnit = Unit | Literal["window"]
 
 
-def plan_target(plan: PlanSpec, *, unit: Unit | None = None) -> Target:
+def plan_target(plan: PlanSpec, *, unit: AttackedUnit | None = None) -> Target:
     """Target of a whole plan, with the certificate of a unit.
 
     Parameters
     ----------
     plan : PlanSpec
     unit : "profile" (all values differ, on every day), "attribute" (only the value that loses most; of a
-        daily indicator, that of the first day, which is the only one), or None: that of the plan
+        daily indicator, that of the first day, which is the only one), "window" (of a plan with streams: as
+        of a profile, on `window_days` days in the middle of the study), or None: that of the plan
+
+    Raises
+    ------
+    LdpError : unit is "window", and the plan has no streams
 
     Notes
     -----
@@ -48,6 +55,11 @@ def plan_target(plan: PlanSpec, *, unit: Unit | None = None) -> Target:
     if (unit or plan.unit) == "profile":
         certified = certificate.epsilon_profile
         inputs = [_values(plan, index) for index in range(plan.d)]
+    elif unit == "window":
+        if plan.window_days is None or certificate.epsilon_window is None:
+            raise LdpError(f"unit window needs a plan with streams, got {plan.mechanism}")
+        certified = certificate.epsilon_window
+        inputs = [_of_window(plan, _values(plan, index)) for index in range(plan.d)]
     else:
         certified = certificate.epsilon_attribute
         entries = zip(plan.indicators, certificate.indicators, strict=True)
@@ -89,6 +101,15 @@ def _values(plan: PlanSpec, index: int) -> list[tuple[int, int]]:
     if plan.is_renewed(index):
         return [(n - 1, 0)] * plan.days
     return [((day - 1) % n, day % n) for day in range(days)]
+
+
+def _of_window(plan: PlanSpec, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the values of an indicator, which differ only on the days of one window if it has a day each."""
+    if len(pairs) == 1 or plan.window_days is None:
+        return pairs
+    start = (plan.days - plan.window_days) // 2
+    inside = range(start, start + plan.window_days)
+    return [(first, second if day in inside else first) for day, (first, second) in enumerate(pairs)]
 
 
 def _combined(plan: PlanSpec, parts: Sequence[str], inputs: Inputs) -> list[tuple[int, int]]:

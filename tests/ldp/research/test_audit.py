@@ -129,6 +129,10 @@ DESIGNS = {
     "hashes": (lambda unit: hashes(10, unit=unit, **HASHED), 0.8),
     "renewed codes": (lambda unit: renews({"domain_size": 3}, unit=unit, **HASHED), 0.65),
     "renewed bits": (lambda unit: renews({"domain_size": 20}, unit=unit, **HASHED), 0.65),
+    "class of a smaller epsilon": (
+        lambda unit: make_plan(("static", 3), unit=unit, classes={"few": Decimal(1), "all": Decimal("0.5")})
+        .of_class(1), 0.8
+    ),
     "stream, one day of two": (lambda unit: stream(days=2, window_days=2, unit=unit), 0.9),
     "stream, both days": (lambda unit: stream(days=2, window_days=1, unit=unit), 0.9),
 }  # fmt: skip
@@ -212,6 +216,17 @@ def test_two_answers_of_a_stream_in_one_window_are_caught() -> None:
     assert in_window.epsilon_certified == ldp.certify(stream(days=2, window_days=2)).epsilon_window
     assert on_both.epsilon_certified == pytest.approx(2 * in_window.epsilon_certified)
     assert not ATTACK(sold_as(on_both, in_window)).is_within
+
+
+def test_values_of_a_window_in_a_longer_stream_lose_its_certificate_and_further_days_more() -> None:
+    plan = stream(days=6, window_days=2)
+    window = plan_target(plan, unit="window")
+    assert window.epsilon_certified == ldp.certify(plan).epsilon_window
+    result = ATTACK(window)
+    assert result.unit == "window"
+    assert result.is_within
+    assert result.epsilon_lower_bound > 0.9 * float(window.epsilon_certified)
+    assert not ATTACK(sold_as(plan_target(plan), window)).is_within
 
 
 @pytest.mark.parametrize("mechanism", ["smp-grr", "rsfd-grr"])
@@ -344,6 +359,23 @@ def test_the_command_weighs_indicators_and_takes_a_unit(capsys) -> None:
     assert rarely["epsilon_lower_bound"] < 0.2
 
 
+@pytest.mark.parametrize(
+    ("arguments", "certified"),
+    [
+        ("smp-stream --domain-size 2 --days 4 --window-days 2", 2),
+        ("smp-stream --domain-size 2 --days 4 --window-days 2 --unit window", 1),
+        ("smp-loloha --domain-size 6 --days 1 --epsilon-first 0.4 --hash-cells optimal", 0.4),
+        ("smp-allomfree --domain-size 6 --days 1 --epsilon-first 0.4", 0.4),
+        ("smp-grr --domain-size 6 3 --regions 0 0 0 1 1 1", 1),
+        ("smp-grr --domain-size 6 3 --sensitive 1 4", 1),
+    ],
+)
+def test_the_command_attacks_designs_of_plans(arguments: str, certified: float, capsys) -> None:
+    printed = run(capsys, *arguments.split(), "--epsilon", "1", "--runs", "20000")
+    assert float(printed["epsilon_certified"]) == pytest.approx(certified, rel=1e-3)
+    assert printed["epsilon_lower_bound"] > 0.5 * certified
+
+
 def test_the_command_fails_if_the_certificate_is_broken(capsys, monkeypatch) -> None:
     monkeypatch.setattr("ldp.__main__.attack", partial(attack, prf_of=keyless))
     arguments = ["audit", "smp-grr", "--epsilon", "1", "--domain-size", "3", "4", "--days", "2"]
@@ -370,6 +402,15 @@ def test_the_command_fails_if_the_certificate_is_broken(capsys, monkeypatch) -> 
         ("l-sue --domain-size 3 --tuning paper", "tuning must be absent for l-sue, got paper"),
         ("allomfree --domain-size 3 --horizon 2", "horizon must be absent for allomfree, got 2"),
         ("smp-grr --domain-size 3 --reports 2", "reports must be absent for smp-grr, got 2"),
+        ("smp-grr --domain-size 3 --window-days 2", "window_days must be absent under smp-grr"),
+        ("smp-oue --domain-size 3 --unit window", "unit window is for smp-stream, got smp-oue"),
+        ("rsrfd-grr --domain-size 3 --regions 0 0 1", "regions must be absent for rsrfd-grr"),
+        ("moves --domain-size 3 --sensitive 1", "sensitive must be absent for moves"),
+        (
+            "smp-grr --domain-size 3 --epsilon-first 1",
+            "epsilon_first and hash_cells must be absent under smp-grr",
+        ),
+        ("smp-grr --domain-size 3 --regions 0 1", "regions of indicator-0 must be of 3 categories, got 2"),
         ("grr --domain-size 3 --runs 3", "runs must be >= 4, got 3"),
         ("grr --domain-size 3 --confidence 1", "confidence must be in (0, 1), got 1.0"),
     ],
