@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from django.utils.translation import gettext
 
 from ldp import Certificate, PlanSpec, epsilon_of
-from ldp.privacy.attacker import guess_success, known_day_success, largest_success
+from ldp.privacy.attacker import guess_success, known_day_success
 from ldp.protocols.repeated.question import QuestionChannel
 from ldp.protocols.two_round import TwoRoundGrr
 from reports.base import formats
@@ -196,18 +196,17 @@ def _streams(spec: PlanSpec, names: Mapping[str, str]) -> str:
 
 
 def _known_day(spec: PlanSpec, index: int, names: Mapping[str, str]) -> str:
-    asked, answer = spec.indicators[index], spec.answer_channel(index)
-    before, alone = 1 / asked.n_values, largest_success(float(answer.ratio), prior=1 / asked.n_values)
-    if asked.discloses:
-        alone = guess_success(answer, prior=[before] * asked.n_values)
+    asked, channel = spec.indicators[index], spec.channel(index)
+    before = 1 / asked.n_values
+    alone = guess_success(channel, prior=[before] * asked.n_values)
     return gettext(
-        "%(name)s: %(before)s without any report, at most %(alone)s with one day's report, and "
+        "%(name)s: %(before)s without any report, %(alone)s with one day's report, and "
         "%(known)s with the reports for two days and the value on one of these days"
     ) % {
         "name": names.get(asked.slug, asked.slug),
         "before": formats.percent(before),
         "alone": formats.percent(alone),
-        "known": formats.percent(known_day_success(spec.channel(index))),
+        "known": formats.percent(known_day_success(channel)),
     }
 
 

@@ -188,7 +188,7 @@ def test_statement_says_what_one_known_day_tells_of_another_and_where_epsilon_is
     seven = factory.indicator("seven", *"abcdefg", kind="daily", column=None, derive="visit_duration")
     factory.create(coin, seven, slug="days", epsilon="0.1")
     (changes,) = [row["text"] for row in statement("days")["not_protected"] if row["name"] == "changes"]
-    figures = "50.0% without any report, at most 52.5% with one day's report"
+    figures = "50.0% without any report, 52.5% with one day's report"
     assert f"Night: {figures}" in changes
     assert "(Night): the epsilon per attribute gives no guarantee for a day" in changes
     assert "knows one of the values learns the other" in changes
