@@ -1,6 +1,7 @@
 """Privacy of shown indicators in three plain sentences: true answers, total loss, limits of protection."""
 
 from collections.abc import Collection, Iterator
+from decimal import Decimal
 from typing import Any
 
 from django.utils.translation import gettext, ngettext
@@ -63,7 +64,7 @@ def _truth_words(protection: Protection, *, name: str, has_classes: bool) -> str
         text = gettext("About %(kept)s of 100 answers on “%(name)s” include the true category.")
     else:
         text = gettext("About %(kept)s of 100 answers on “%(name)s” are true.")
-    return text % values
+    return " ".join((text % values, gettext("The figures are corrected for this noise.")))
 
 
 def _loss_words(plan: Plan, shown: list[str], *, names: dict[str, str]) -> str:
@@ -96,6 +97,11 @@ def _loss_words(plan: Plan, shown: list[str], *, names: dict[str, str]) -> str:
         loss = gettext("%(loss)s for what is protected") % {"loss": loss}
     if spec.events:
         head = gettext("The privacy loss (epsilon) of an event's answer on “%(name)s” is at most %(loss)s")
+    elif len({_terms(of_slug[each]) for each in shown}) == 1 < len(shown):
+        head = gettext(
+            "The privacy loss (epsilon) of one person's answers on any of these indicators is at most "
+            "%(loss)s"
+        )
     elif len(shown) > 1:
         head = gettext(
             "The privacy loss (epsilon) of one person's answers is highest on “%(name)s”, where it is at "
@@ -229,6 +235,11 @@ def _other_losses(plan: Plan) -> Iterator[str]:
             "delta": one_in(slots.noise),
         }
     yield from slots_limits(spec).values()
+
+
+def _terms(entry: IndicatorCertificate) -> tuple[Decimal, Decimal, int]:
+    """Return what the epsilon of a person's answers to an indicator is made of."""
+    return entry.epsilon_profile, entry.epsilon, entry.n_values
 
 
 def _product(entry: IndicatorCertificate) -> str:

@@ -18,7 +18,7 @@ from reports.estimates.texts import KeyFact
 from reports.exports.drawing.bars import bars_height_in, draw_bars
 from reports.exports.drawing.canvas import COLOURS, Box, plain_axes
 from reports.exports.drawing.letters import legible, legible_selection
-from reports.exports.drawing.maps import draw_map, zone_map
+from reports.exports.drawing.maps import beside_words, draw_map, zone_map
 from reports.exports.drawing.pages import in_order
 from reports.exports.selection import Scope, Selection
 from reports.flows import texts as flows_texts
@@ -86,21 +86,24 @@ def _content(tile: Shown, *, width: float) -> list[Block]:
         return _top(tile.top, width=width)
     if tile.report is None:
         return []
-    return [_map(tile, tile.report, width=width)] if tile.map else _bars(tile, tile.report, width=width)
+    return _map(tile, tile.report, width=width) if tile.map else _bars(tile, tile.report, width=width)
 
 
 def _selection(tile: Shown, report: WindowReport) -> Selection:
     return Selection(scope=Scope.WINDOW, study=report.study, name="", reports=(report,), options=tile.options)
 
 
-def _map(tile: Shown, report: WindowReport, *, width: float) -> Block:
+def _map(tile: Shown, report: WindowReport, *, width: float) -> list[Block]:
+    """Zones in colours, and what is not on the map."""
     found = zone_map(_selection(tile, report))  # zones are found by their names, which must be complete
     height = found.height_in(width)
 
     def draw(figure: Figure, left: float, bottom: float) -> None:
         draw_map(figure, found, box=Box(left, bottom, width, height))
 
-    return Block(height=height, draw=draw, is_picture=True)
+    beside = beside_words(report, options=tile.options)
+    small = [text_block(legible(beside), size=SMALL, width=width, colour="--muted")] if beside else []
+    return [Block(height=height, draw=draw, is_picture=True), *small]
 
 
 def _bars(tile: Shown, report: WindowReport, *, width: float) -> list[Block]:

@@ -14,7 +14,8 @@ from matplotlib.path import Path as Outline
 
 from reports.base import formats
 from reports.base.status import Status
-from reports.estimates.options import GROUPS, ordered, shown_value
+from reports.estimates.options import GROUPS, ReportOptions, ordered, shown_value
+from reports.estimates.queries import WindowReport
 from reports.exports.drawing.canvas import COLOURS, WIDTH_IN, Box, new_figure
 from reports.exports.drawing.letters import legible
 from reports.exports.drawing.zone_names import draw_names
@@ -139,16 +140,21 @@ def map_words(selection: Selection) -> str:
     else:
         how = gettext("Colours show unbiased estimates.")
     fixed = gettext("The legend is the same for all date ranges of this indicator.")
+    beside = beside_words(report, options=options)
+    ground = invented_words(report.study)
+    texts = (f"{what}.", how, fixed, zones.classes_words(options), beside, ground)
+    return " ".join(text for text in texts if text)
+
+
+def beside_words(report: WindowReport, *, options: ReportOptions) -> str:
+    """Values without a place on the map; empty if there are none."""
     names = area_shapes(Area.objects.get(study=report.indicator.study_id)).names
     rest = []
     for each in zones.not_on_map(ordered(report, options=options), names=names):
         value = shown_value(report, each, options=options).value
         if each.status == Status.OK:
             rest.append(f"{each.shown_category} {formats.amount(value, options.measure)}")
-    beside = gettext("Not on the map: %(rest)s.") % {"rest": formats.listed(rest)} if rest else ""
-    ground = invented_words(report.study)
-    texts = (f"{what}.", how, fixed, zones.classes_words(options), beside, ground)
-    return " ".join(text for text in texts if text)
+    return gettext("Not on the map: %(rest)s.") % {"rest": formats.listed(rest)} if rest else ""
 
 
 def _draw_zones(axes: Axes, shapes: AreaShapes, classes: Sequence[int]) -> None:

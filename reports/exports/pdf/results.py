@@ -141,9 +141,9 @@ def _add_days(document: Document, part: Selection, *, most_cells: int) -> None:
 def _add_window_table(document: Document, report: WindowReport) -> None:
     head = [
         report.indicator.shown_name,
-        gettext("Share"),
+        gettext("Unbiased share"),
         gettext("95% interval"),
-        gettext("Visitors"),
+        gettext("Visitors (unbiased)"),
         gettext("95% interval"),
         gettext("Consistent share"),
     ]

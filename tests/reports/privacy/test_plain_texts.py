@@ -134,7 +134,8 @@ def test_the_sentences_are_those_of_the_plan(make, shown, truth, loss, limits) -
     plan = current_plan(make())
     found = plain_privacy(plan, shown.split())
     assert [found["loss_words"], found["open_words"]] == [loss, limits]
-    assert found["truth_words"] == (truth or found["truth_words"])
+    assert found["truth_words"].endswith(" The figures are corrected for this noise.")
+    assert not truth or found["truth_words"].startswith(truth)
     kept, of_100 = map(int, re.findall(r"\d+", found["truth_words"])[:2])
     assert (kept, of_100) == (found["protection"].kept_of_100, 100)
     assert [text.count(".") - len(re.findall(r"\d\.\d", text)) for text in (found["loss_words"], limits)] == [
@@ -173,6 +174,11 @@ def test_losses_of_places_and_time_slots_stand_in_the_details() -> None:
     html = render_to_string("privacy/_plain.html", said["a"])
     opened, folded = html.split("<details>")
     assert "time slot" not in opened and first in folded and opened.count("<p>") == 2
+
+
+def test_one_limit_of_all_shown_indicators_is_no_highest_one() -> None:
+    words = plain_privacy(current_plan(of(GENDER, AGE)), ["gender", "age"])["loss_words"]
+    assert "on any of these indicators is at most 1, because each person gives one answer." in words
 
 
 def test_details_of_events_name_the_limit_of_a_person() -> None:
