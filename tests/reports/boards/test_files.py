@@ -55,7 +55,8 @@ def test_the_pdf_has_the_tiles_in_letters_and_maps_as_pictures(reader, board, ri
     shares = [f"{each.consistent:.1%}" for each in report.estimates]
     for found in (
         "For the mayor", "Fri 31 May 2024", "Gender", *shares, "Mean", "Unique visitors", "Read this",
-        "Ask \ufffd\ufffd.", "can be distinguished from zero", "Home: map", "Not on the map: NR", "Definition of a visitor",
+        "Ask \ufffd\ufffd.", "can be distinguished from zero", "Home: map", "Not on the map: NR",
+        "Definition of a visitor",
         "The privacy loss (epsilon) of one person's answers",
         "plan version 1 (smp-grr)", "not scaled to the population", "of 100 answers on",
         "Not protected: who was present and on which days",
