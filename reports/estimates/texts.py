@@ -126,7 +126,7 @@ def shares_words(estimates: Sequence[Estimate], *, options: ReportOptions) -> li
         shown = percents(shown_share(each, values=options.values).value for each in estimates)
     ranges = percent_ranges((each.ci_low, each.ci_high) for each in estimates)
     same = gettext("%(share)s (95%% interval %(range)s)")
-    other = gettext("%(share)s (consistent; unbiased estimate: %(unbiased)s, 95%% interval %(range)s)")
+    other = gettext("%(share)s (95%% interval %(range)s; unbiased estimate %(unbiased)s)")
     return [
         (same if share == raw else other) % {"share": share, "unbiased": raw, "range": bounds}
         for share, raw, bounds in zip(shown, unbiased, ranges, strict=True)

@@ -185,7 +185,7 @@ def test_no_category_is_named_largest_where_it_has_nobody_or_more_than_all(fair)
     near = low._replace(frequency=-0.01, ci_low=-0.06, ci_high=0.04)
     most = near._replace(category="City", frequency=1.049, ci_low=0.973, ci_high=1.127)  # by noise
     both, unbiased = replace(report, estimates=(near, most)), ReportOptions(values="unbiased")
-    assert f"{formats.percent(most.consistent)} (consistent;" in estimates_texts.report_summary(both)
+    assert f"{formats.percent(most.consistent)} (95% interval" in estimates_texts.report_summary(both)
     text = estimates_texts.report_summary(both, options=unbiased)
     assert "an estimated 104.9% (95% interval 97.3 to 112.7%) are in the largest category, City." in text
 
