@@ -119,11 +119,14 @@ def _is_header(names: list[str], *, wanted: tuple[str, ...]) -> bool:
     """
     if 2 * sum(name in names for name in wanted) >= len(wanted):
         return True
+    least = LEAST_KNOWN
+    if not names[-1].strip():  # after the last separator; or the last value of a row is empty
+        names, least = names[:-1], LEAST_KNOWN + 1
     known = sum(name in wanted or plain(name) in _KNOWN for name in names)
     may_be_names = all(
         name.strip() and len(name) <= LONGEST_NAME and not _DIGIT.search(name) for name in names
     )
-    return known >= LEAST_KNOWN and may_be_names and len(set(names)) == len(names)
+    return known >= least and may_be_names and len(set(names)) == len(names)
 
 
 def shortened(names: Sequence[str]) -> list[str]:

@@ -112,6 +112,15 @@ def test_columns_with_french_names_are_proposed(client):
     assert 'subscriber = "Numero de telephone"' in walk.text and "cell =" not in walk.text
 
 
+@pytest.mark.parametrize("added", ["static", "origin", "daily", "joint", "number"])
+def test_each_kind_of_indicator_is_added_beside_a_sample_whose_lines_end_with_a_separator(client, added):
+    walk, sample = Walk(client), SAMPLE.replace("\n", ",\n")
+    walk.change("sample", {"sample": file(sample, "sample")})
+    walk.change("column-3", {"sample": file(sample, "sample")})
+    assert walk.change(f"add-{added}", {"sample": file(sample, "sample")}).status_code == 200
+    says(walk.html, "New indicator")
+
+
 @pytest.mark.parametrize("last", ["map", "sample"])
 def test_the_cell_column_of_a_sample_is_found_by_the_cells_of_the_study(client, last):
     """The order in which the two files are chosen does not matter."""

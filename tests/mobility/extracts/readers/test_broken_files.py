@@ -159,6 +159,7 @@ CASES: list[tuple[str, bytes | Pieces, str | Rows]] = [
     ("header of a long name", b"who,when,where," + LONG[:2000] + b"\n" + ROW, missing("gender", "age", found=4, delimiter="comma", shown="who when where …")),
     ("header in French", "Numéro de téléphone;Horodatage;Cellule;Sexe\n".encode() + ROW,
      missing(*ALL_FIVE, found=4, delimiter="semicolon", shown="Numéro_de_téléphone Horodatage Cellule Sexe").replace("_", " ")),
+    ("header that ends with a separator", b"client;horodatage;cellule;\n" + ROW, missing(*ALL_FIVE, found=4, delimiter="semicolon", shown="client horodatage cellule") .replace("“cellule”", "“cellule”, “”")),
     ("header with one known name", b"Rufnummer;Zeit;Zelle\n" + ROW, missing(*ALL_FIVE, found=3, delimiter="semicolon")),
     ("row of known words", b"client,home,33699887766\n" + ROW, missing(*ALL_FIVE, found=3, delimiter="comma")),
     ("row of known words without digits", b"client,home,\n" + ROW, missing(*ALL_FIVE, found=3, delimiter="comma")),
