@@ -224,7 +224,7 @@ def _row(row: dict[str, Any], sample: Sample | None) -> dict[str, Any]:
     row["has_errors_in_more"] = any(each.errors for each in row["more"])
     row["fields"] = [each for each in shown if each not in row["more"]]
     column = fields["column"].value if row["kind"] == STATIC and "column" in fields else ""
-    if sample is not None and column and column in sample.names:  # a header may end with a separator
+    if sample is not None and column and column in sample.names:
         seen, row["not_listed"] = values_of(sample, column)
         picked = set(lines(fields["categories"].value))
         row["seen"] = [{"text": text, "rows": n, "is_picked": text in picked} for text, n in seen]

@@ -70,7 +70,8 @@ def fill_in(
     draft = propose(replace(sample, rows=sample.rows[:ROWS]), definition=of_events).draft
     for role in ROLES:
         found, key = draft["columns"].get(role), f"extract.{role}"
-        if found and typed.values.get(key, "") not in sample.names:
+        named = typed.values.get(key)
+        if found and not (named and named in sample.names):  # a header may end with a separator
             typed.values[key] = found
 
 

@@ -116,6 +116,7 @@ def test_columns_with_french_names_are_proposed(client):
 def test_each_kind_of_indicator_is_added_beside_a_sample_whose_lines_end_with_a_separator(client, added):
     walk, sample = Walk(client), SAMPLE.replace("\n", ",\n")
     walk.change("sample", {"sample": file(sample, "sample")})
+    assert 'subscriber = "msisdn"\ntimestamp = "time"\ncell = "cell_id"' in walk.text
     walk.change("column-3", {"sample": file(sample, "sample")})
     assert walk.change(f"add-{added}", {"sample": file(sample, "sample")}).status_code == 200
     says(walk.html, "New indicator")
