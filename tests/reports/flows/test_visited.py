@@ -164,7 +164,7 @@ def test_pages_lead_to_the_visits_and_no_map_is_offered(reader) -> None:
     assert links == [("Visited zones", PAGE)]
     assert reader.get(f"/studies/{SLUG}/flows.csv").status_code == 400
     statement = words(reader.get(f"/studies/{SLUG}/statement/"))
-    assert "Visited zones (seen): new noise is drawn every day" in statement
+    assert "Visited zones (Seen): new noise is drawn every day" in statement
     # The way of reporting and the limits of daily values both claim that visits do not show a return.
     assert statement.count("value has changed between them") == 2
     factory.create(HOME, slug="plain")
