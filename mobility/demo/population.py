@@ -21,14 +21,14 @@ Codes = NDArray[np.int32]
 Indices = NDArray[np.int64]
 
 ABROAD: Final = (
-    "Asia and Oceania", "Belgium and Luxembourg", "China", "Eastern Europe", "Germany", "Italy",
-    "Netherlands", "Other countries in Europe", "Rest of the world", "Russia", "Scandinavia", "Spain",
-    "Switzerland", "United Kingdom", "United States",
+    "Asia Oceania", "Belgium + Luxembourg", "China", "Eastern country", "Germany", "Italy", "Netherlands",
+    "Other countries in Europe", "Rest of the world", "Russia", "Scandinavia", "Spain", "Swiss",
+    "United Kingdom", "United States",
 )  # fmt: skip
 AROUND: Final = (
-    "City of Belfort", "Agglomeration of Belfort", "Rest of Territoire de Belfort",
-    "Agglomeration of Héricourt", "Agglomeration of Montbéliard", "Rest of Doubs", "Rest of Haute-Saône",
-    "South of Haut-Rhin", "North of Haut-Rhin", "Vosges",
+    "City of Belfort", "Agglomeration of Belfort", "Rest Territory of Belfort", "Agglomeration of Hericourt",
+    "Agglomeration of Montbeliard", "Rest of Doubs", "Rest of Haute Saone", "South Haut Rhin",
+    "North Haut Rhin", "Vosges",
 )  # fmt: skip
 # The facts count each indicator alone; these groups make them go together. Others get what is left.
 FOREIGN: Final[Mapping[str, tuple[str, ...]]] = {

@@ -363,7 +363,7 @@ def test_zones_of_a_study_from_before_there_were_maps_get_outlines_and_others_ar
     area.refresh_from_db()
     assert area.projection.startswith("+proj=laea +lat_0=47.61 +lon_0=6.88 ")
     # Two coastal zones have islands, in the order of their parts.
-    n_rings = {"South of Haut-Rhin": 5, "North of Haut-Rhin": 2}
+    n_rings = {"South Haut Rhin": 5, "North Haut Rhin": 2}
     assert [len(rings) for rings in area.outlines] == [n_rings.get(name, 1) for name in names]
     assert [each["properties"] for each in area.geojson["features"]] == [{"zone": name} for name in names]
     Area.objects.update(outlines=[], projection="kept")
